@@ -4,7 +4,7 @@ r"""The workflows of AWS accounts, whose decisions are in `domain/accounts/`.
 |---|---|---|
 | Account | Account | `account_lifecycle.py` |
 | AccountClaim | AccountClaim | `claim_lifecycle.py` |
-| AccountPool | AccountPool. It alone binds accounts to claims | `pool.py`, within a pass |
+| AccountPool | AccountPool. It binds accounts to claims | `pool.py`, within a pass |
 | Organization | payer. It grants what AWS limits | `organization.py`, within a pass |
 | AccountValidation | installation. It validates existing accounts | `account_validation.py`, within a pass |
 | AWSFederatedRole, AWSFederatedAccountAccess | object of the kind | `federated/` |

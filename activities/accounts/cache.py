@@ -26,7 +26,7 @@ from domain.writes import JsonPatch
 from engine.errors import unless_absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
 from engine.kube.informer_cache import Mirror, Store, reached
-from engine.kube.json import mapping, text
+from engine.kube.json import at, mapping, text
 from engine.kube.reflector import Followed
 from engine.pauses import held
 from engine.settings import Settings
@@ -77,6 +77,11 @@ class Reader:
         pool = AccountPool.model_validate(cached)
         return await self.same(AccountPool, key) if retry_wanted(pool.metadata) else pool
 
+    async def has_pool(self, name: str, seen: Mapping[str, str]) -> bool:
+        mirror = await _as_new_as(self._pools, seen)
+        cached = None if mirror is None else mirror.get(OPERATOR_NAMESPACE, name)
+        return cached is not None or await self.one(AccountPool, OPERATOR_NAMESPACE, name) is not None
+
     async def account(self, name: str) -> Account | None:
         return await self.one(Account, OPERATOR_NAMESPACE, name)
 
@@ -106,6 +111,14 @@ class Reader:
         """The Accounts that name the claim as their holder. Only these are parsed, because there may be thousands."""
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
+
+    async def customers_beside(self, claim: Key) -> bool:
+        """Whether other claims of the claim's namespace have customers' Accounts. The Accounts are not parsed."""
+        mirror = await _as_new_as(self._accounts, {})
+        items = mirror.all() if mirror is not None else (await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items
+        specs = (mapping(item, "spec") for item in items if at(item, "spec", "byoc") is True)
+        named = ((text(spec, "claimLinkNamespace"), text(spec, "claimLink")) for spec in specs)
+        return any(namespace == claim.namespace and name != claim.name for namespace, name in named)
 
     async def write(self, resource: R, patch: JsonPatch, *, subresource: str = "") -> R:
         """Patch the object; raises Conflict if it has been written since it was read."""

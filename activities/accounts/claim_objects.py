@@ -34,7 +34,7 @@ from domain.accounts.constants import (
     OPERATOR_NAMESPACE,
 )
 from domain.accounts.naming import account_name, secret_of, suffix_of
-from domain.accounts.resources import Account, oldest_first
+from domain.accounts.resources import Account, AccountClaim, oldest_first
 from domain.writes import JsonPatch
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
@@ -110,10 +110,20 @@ class DeliveryActivities(Activities):
         try:
             found = await self._kube.get(SECRET, namespace, action.input_secret)
             finalizers = _finalizers(found)
-            if INPUT_SECRET_FINALIZER in finalizers:
+            if INPUT_SECRET_FINALIZER in finalizers and not await self._another_needs(action):
                 await self._set_finalizers(found, [each for each in finalizers if each != INPUT_SECRET_FINALIZER])
         except Absent:
             return
+
+    async def _another_needs(self, action: LetSecretsGo) -> bool:
+        """Whether another claim names the same Secret of the customer."""
+        claim = action.claim
+        others = await self._read.all(AccountClaim, claim.namespace) if await self._read.customers_beside(claim) else ()
+        return any(
+            each.spec.byoc and each.spec.byoc_secret_ref.name == action.input_secret
+            for each in others
+            if each.metadata.uid != claim.uid and not each.metadata.deleting and not each.spec.manual_sts_mode
+        )
 
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:

@@ -16,6 +16,7 @@ from domain.accounts.observed import AccountWorld, ClaimWorld, InputSecret
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.pool import offered
 from domain.accounts.resources import Account, AccountClaim, AccountPool, ClaimState
+from domain.resource import ObjectMeta
 from engine.errors import Absent, Denied, unless_absent
 from engine.kube import NAMESPACE, SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
@@ -91,7 +92,7 @@ class ObserveActivities(Activities):
             return world.model_copy(update={"account": await self._bound_to(claim)})
         if claim.from_pool and claim.status.state == ClaimState.READY:  # the claim's link was blanked
             world = world.model_copy(update={"account": await self._bound_to(claim)})
-        return await self._with_pool(world) if look.dry_run else world
+        return await self._with_pool(world, look) if claim.from_pool else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
         """Federated accesses to the account: those being deleted, or all if the claim's namespace is being deleted."""
@@ -140,12 +141,14 @@ class ObserveActivities(Activities):
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
         return next(iter(await self._read.accounts_held_by(claim.key)), None)
 
-    async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
+    async def _with_pool(self, world: ClaimWorld, look: ObserveClaim) -> ClaimWorld:
         name = world.claim.spec.account_pool or world.config.default_pool
-        pool = await self._read.one(AccountPool, OPERATOR_NAMESPACE, name) if name else None
-        if pool is None:
+        if name and not await self._read.has_pool(name, look.seen):
             return world.model_copy(update={"pool_exists": False})
+        if not (name and look.dry_run):
+            return world
         accounts = await self._read.all(Account, OPERATOR_NAMESPACE)
+        pool = AccountPool(metadata=ObjectMeta(name=name))
         given = [account for account in accounts if offered(account, pool, world.config, world.protected)]
         return world.model_copy(update={"unserved": Rejections(given).of(world.claim)})
 

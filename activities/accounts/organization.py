@@ -128,7 +128,7 @@ class OrganizationActivities(Activities):
         young, old = open_cases(accounts, now())
         known = known.model_copy(
             update={
-                "youngest_case_at": youngest_case(young),
+                "youngest_case_at": youngest_case(young, now()),
                 "young_cases": {case_id: self._read.key(account) for case_id, account in young.items()},
                 "old_cases": {case_id: self._read.key(account) for case_id, account in old.items()},
                 "config": state_of(config),

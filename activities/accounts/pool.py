@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
 from activities.activity_class import Activities
 from activities.aws.admin_key_secret import owner_reference
-from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts import ACCOUNT, ACCOUNT_POOL
+from domain.accounts.actions.handover import BindWithoutPool
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.creation_permits import BUDGET_SINCE
 from domain.accounts.observed import ClaimWorld
@@ -30,6 +31,7 @@ from domain.accounts.pool import (
     PoolView,
     Room,
     belongs,
+    bind,
     count_failures,
     decide,
     has_bound,
@@ -43,7 +45,7 @@ from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.control_annotations import RETRIED, retry_wanted
 from domain.decision import Decision, Outcome, earliest
 from domain.refusal import without_request
-from domain.resource import timestamp
+from domain.resource import ObjectMeta, timestamp
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
@@ -111,6 +113,30 @@ class PoolActivities(Activities):
             rest=rest_after(view, decision),
             gather=MOVING_TOGETHER if moving(view, decision) else timedelta(0),
         )
+
+    @activity.defn(name=BindWithoutPool.activity)
+    async def bind_without_pool(self, action: BindWithoutPool) -> None:
+        """Claims that choose the same Account meet in a Conflict: the loop then repeats the action."""
+        claim, config = await asyncio.gather(self._read.same(AccountClaim, action.claim), self._read.config())
+        pool = AccountPool(metadata=ObjectMeta(name=action.pool, namespace=OPERATOR_NAMESPACE))
+        if claim is None or not waits(claim, pool, config):
+            return
+        view = PoolView(
+            pool=pool,
+            accounts=_lasting(await self._read.accounts({}, OPERATOR_NAMESPACE), pool),
+            claims=(claim,),
+            config=config,
+            protected=self._read.settings.accounts_protected,
+            room=None,
+        )
+        if bind(view)[0]:  # the cache may be behind; an unsuccessful search should cost no request
+            accounts = _lasting(await self._read.all(Account, OPERATOR_NAMESPACE), pool)
+            view = view.model_copy(update={"accounts": accounts})
+        bindings, unserved = bind(view)
+        for why in unserved.values():
+            raise Invalid(f"can't find a suitable account to claim: {why}", code="NoSuitableAccount")
+        if error := await self._bind(bindings[0], view):
+            raise error
 
     async def _view(self, pool: AccountPool, known: PoolMemory, look: PassPool) -> PoolView:
         began, info = time.monotonic(), activity.info()
@@ -186,21 +212,20 @@ class PoolActivities(Activities):
             log.info("Account %s exists already: an earlier attempt of this pass created it", new.name)
 
     async def _bind(self, binding: Binding, view: PoolView) -> ApiError | None:
-        """Link the account, then the claim; free the account if the claim does not exist any more. Returns the error if
-        the binding is incomplete.
+        """Link the account, then the claim; free the account if the claim is gone or has another one. Returns the error
+        if the binding is incomplete.
         """
         account, claim = binding.account, binding.claim
         try:
-            await self._hold_claim(claim)
+            held = await self._hold_claim(claim)
             linked = await self._linked(binding)
-            link: JsonPatch = {"spec": {"accountLink": account.metadata.name}}
-            bound = await self._read.write_to(ACCOUNT_CLAIM, claim.key, link)
+            bound = await self._link_claim(held, account.metadata.name)
         except (*BY_OTHERS, Denied, Invalid) as error:
             log.info("Account %s was not bound to claim %s: %s", account.metadata.name, claim.key.path, error)
             if isinstance(error, BY_OTHERS):
                 await self._unbind_if_alone(binding)
             return error
-        await self._hand_over_now(AccountClaim.model_validate(bound), linked, view)
+        await self._hand_over_now(bound, linked, view)
         return None
 
     async def _linked(self, binding: Binding) -> Account:
@@ -230,17 +255,29 @@ class PoolActivities(Activities):
             log.info("claim %s is left to its own lifecycle: %s", world.key.path, error or "no answer in time")
             await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
-    async def _hold_claim(self, claim: AccountClaim) -> None:
+    async def _hold_claim(self, claim: AccountClaim) -> AccountClaim:
         """Add our finalizer to the claim: a claim deleted without it would keep its account for ever."""
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
-            return
+            return claim
         metadata = {"uid": meta.uid, "finalizers": [*meta.finalizers, FINALIZER]}
-        await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
+        return await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
+
+    async def _link_claim(self, claim: AccountClaim, account: str) -> AccountClaim:
+        """Link the claim, unless another attempt of this pass has given it another account meanwhile."""
+        link: JsonPatch = {"spec": {"accountLink": account}}
+        try:
+            return await self._read.write(claim, link)
+        except Conflict:  # mostly because the claim's own lifecycle has just written its status
+            current = await self._read.same(AccountClaim, claim.key)
+            if current is None or current.spec.account_link:
+                raise
+            return await self._read.write(current, link)
 
     async def _unbind_if_alone(self, binding: Binding) -> None:
         claim, before = binding.claim, binding.account
-        if await self._read.same(AccountClaim, claim.key) is not None:
+        present = await self._read.same(AccountClaim, claim.key)
+        if present is not None and present.spec.account_link in {"", before.metadata.name}:
             return
         account = await self._read.one(Account, before.metadata.namespace, before.metadata.name)
         if account is None or account.spec.claim_link != claim.metadata.name or account.status.claimed:
@@ -261,6 +298,16 @@ class PoolActivities(Activities):
         except BY_OTHERS as error:
             return error
         return None
+
+
+def _lasting(accounts: Iterable[Account], pool: AccountPool) -> tuple[Account, ...]:
+    """The Accounts without those that Kubernetes is about to delete, because they belong to a pool that is gone."""
+    return tuple(each for each in accounts if each.spec.claim_link or not _owned(each, pool))
+
+
+def _owned(account: Account, pool: AccountPool) -> bool:
+    owners = account.metadata.owner_references
+    return any((each.kind, each.name) == (ACCOUNT_POOL.name, pool.metadata.name) for each in owners)
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:

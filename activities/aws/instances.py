@@ -16,7 +16,7 @@ from domain.instances.events import InstanceState
 from domain.instances.hook_timeouts import DEFAULT_TIMING, HookTiming
 from domain.instances.machine_pool_labels import GroupRecord, LastResult
 from domain.model import Model
-from engine.errors import Invalid
+from engine.errors import Invalid, Unavailable
 from engine.kube.json import at, sequence, text
 
 MOST_AT_ONCE = 200
@@ -68,7 +68,9 @@ class GroupFound(Model):
 def describe(
     caller: Services, region: str, ids: Collection[str], questions: Collection[Question], moment: datetime
 ) -> dict[str, Facts]:
-    """AWS's answers to `questions`, by instance id. At most 200 ids; `moment` is the time of the query."""
+    """AWS's answers to `questions`, by instance id. At most 200 ids; `moment` is the time of the query. Raises
+    Unavailable for an empty answer about the instances' status.
+    """
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
     distinct = tuple(sorted(set(questions)))
     unknown = Facts(at=moment, asked=distinct, found=False, tags={} if Question.TAGS in distinct else None)
@@ -76,10 +78,16 @@ def describe(
     for instance in _instances(ec2, wanted):
         found[text(instance, "InstanceId")] = _facts(instance, moment, distinct)
     known = [each for each, facts in found.items() if facts.found]
-    for question, answer in ((Question.SPOT, _spot), (Question.STATUS, _status)):
-        if question in distinct and known:
-            for each, facts in answer(ec2, known).items():
-                found[each] = found[each].model_copy(update=facts)
+    if Question.SPOT in distinct and known:
+        for each, facts in _spot(ec2, known).items():
+            found[each] = found[each].model_copy(update=facts)
+    living = [each for each in known if not found[each].gone]
+    if Question.STATUS in distinct and living:
+        statuses = _status(ec2, living)
+        if not statuses:  # it would withdraw every scheduled event
+            raise Unavailable(f"EC2 gave the status of none of {len(living)} instances in {region}", code="NoStatus")
+        for each, facts in statuses.items():
+            found[each] = found[each].model_copy(update=facts)
     if Question.GROUP in distinct:
         for each, facts in _membership(_auto_scaling(caller, region), wanted).items():
             found[each] = found[each].model_copy(update=facts)

@@ -4,6 +4,7 @@ annotation of one Lease in Perdure's own namespace: of two workers that write at
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -30,6 +31,8 @@ Members = Callable[[], Awaitable[Sequence[Machine] | Sequence[Node]]]
 
 LEASE_NAME = "perdure-instance-disruptions"
 _ATTEMPTS = 10
+# The seconds that a machine which AWS is reclaiming waits for its entry in the ledger: it never waits for a turn.
+TAKEN_WAITS = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -65,15 +68,19 @@ class Disruptions:
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written. If AWS is reclaiming the machine
-                and it is not in a control plane, the error is logged instead.
+                and it is not in a control plane, the error is logged instead, as is a missing answer.
         """
         limit = Limit(most=most, policy=policy) if most else Limit(most=self._most)
+        hurried = taken and not machine.control_plane
+        listing = members or partial(self._members, machine)
         try:
-            return await self._begin(machine, instance, limit, members or partial(self._members, machine), taken=taken)
-        except ApiError as error:
-            if not taken or machine.control_plane:
+            async with asyncio.timeout(TAKEN_WAITS if hurried else None):
+                return await self._begin(machine, instance, limit, listing, taken=taken)
+        except (ApiError, TimeoutError) as error:
+            if not hurried:
                 raise
-            log.warning("%s is disrupted without being recorded in the Lease: %s", machine.key.path, error)
+            why = str(error) or f"no answer within {TAKEN_WAITS:g} s"
+            log.warning("%s is disrupted without being recorded in the Lease: %s", machine.key.path, why)
             return Turn(at=now())
 
     async def end(self, instance: str) -> None:

@@ -27,7 +27,7 @@ from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
 from domain.decision import Decision
 from domain.refusal import ErrorType
-from domain.resource import parse_timestamp, timestamp
+from domain.resource import parse_timestamp, reckonable, timestamp
 
 
 def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
@@ -43,6 +43,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
         return None
     until = parse_timestamp(account.metadata.annotations.get(CLOSE_LIMITED_UNTIL))
     if until is not None and now < until:
+        until = until if reckonable(until) else now + LONGEST_CLOSE_BACKOFF
         again = f"the next attempt to close account {account_id} is at {timestamp(until)}"
         why = f"AWS's limit on closing accounts is reached: {again}"
         return world.waiting(why, "CloseAccount", deadline=until, at="ask AWS again to close the account")

@@ -21,7 +21,7 @@ from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_t
 from domain.accounts.actions.account_creation import TagAccount
 from domain.accounts.admin_user import key_and_regions, recreated_user, refused_by_iam, secret_recorded
 from domain.accounts.aws_account_tags import tags_at_creation
-from domain.accounts.claim_holder import lost_link, unclean, unlinked
+from domain.accounts.claim_holder import lost_link, never_held, unclean, unlinked
 from domain.accounts.constants import CREATION_TIMEOUT, FINALIZER, IAM_USER_ID_LABEL, PAUSE_ANNOTATION
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
@@ -66,7 +66,7 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     if lacking := world.lacking("fedramp"):
         return lacking
     if retry_wanted(account.metadata):
-        return _retry(world)
+        return _retry(world, now)
     if account.failed:
         return _failed(world)
     if FINALIZER not in account.metadata.finalizers or not account.iam_user_id:
@@ -171,10 +171,13 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
     if (claim := world.claim) and lost_link(claim, account):
         why = f"spec.claimLink is empty, but claim {claim.key.path} still has this Account: no other claim gets it"
         return world.waiting(why, "a restored spec.claimLink, or the release of the claim")
-    if unlinked(account):  # a release was interrupted between its two writes
+    if unlinked(account) and not never_held(account):  # a release was interrupted between its two writes
         return world.working("complete the release", world.write_status(released(status, now), note="released"))
     if decision := recreated_user(world) or of_ready_account(world, now) or quotas_of_ready_account(world, now):
         return decision
+    if unlinked(account):
+        why = "status.claimed is true, but no claim ever held this Account: no claim gets it"
+        return world.waiting(why, "status.claimed")
     holder = f"held by claim {spec.claim_link_namespace}/{spec.claim_link}"
     return world.settled(holder if spec.claim_link else "ready to be claimed")
 
@@ -203,9 +206,13 @@ def _cleaning_claim(world: AccountWorld) -> str:
     return world.claim.key.path if world.claim is not None and unclean(world.account) else ""
 
 
-def _retry(world: AccountWorld) -> Decision:
+def _retry(world: AccountWorld, now: datetime) -> Decision:
     account = world.account
     if account.failed and not _cleaning_claim(world):
+        if account.status.claimed and account.spec.claim_link and not account.customers:
+            # Only a Ready account gets a claim. Its regions are not initialised again, because it may be in use.
+            why = "Ready again, because a retry was requested"
+            return world.entering(AccountState.READY, READY_MESSAGE, now, why=why)
         blank = account.status.model_copy(update={"state": AccountState.NEW})
         written = world.write_status(blank, note="retry: blank status.state")
         return world.working("start again, because a retry was requested", written)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
 from domain.accounts.resources import Account, AccountClaim, ClaimState
 from domain.identity import Key
+from domain.resource import condition_of
 
 
 def holds(claim: AccountClaim, account: Account) -> bool:
@@ -50,6 +51,12 @@ def unclean(account: Account) -> bool:
 
 def unlinked(account: Account) -> bool:
     return account.status.claimed and not account.spec.claim_link
+
+
+def never_held(account: Account) -> bool:
+    status, recorded = account.status, CLAIM_UID_ANNOTATION in account.metadata.annotations
+    shown = status.reused or condition_of(status.conditions, "Claimed")
+    return not (account.spec.legal_entity.id or shown or recorded)
 
 
 def lost_link(claim: AccountClaim, account: Account) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.accounts import claim_byoc, claim_fake, claim_fleet
-from domain.accounts.actions.handover import Fulfil
+from domain.accounts.actions.handover import BindWithoutPool, Fulfil
 from domain.accounts.claim_first_writes import taken_in_hand
 from domain.accounts.claim_release import releasing
 from domain.accounts.claim_validation import invalid, spec_fault
@@ -78,8 +78,10 @@ def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
         return None
     born = claim.metadata.creation_timestamp  # whole seconds
     bound = bool(claim.spec.account_link) and world.held is not None
-    until = born + (HAND_OVER_TURN if bound else POOLS_TURN) if born else None
-    return until if until and now < until else None
+    turn = HAND_OVER_TURN if bound else POOLS_TURN
+    until = born + turn if born else None
+    # The API server's clock may be ahead of ours.
+    return until if until and now < until <= now + turn else None
 
 
 def _unbound(world: ClaimWorld) -> Decision:
@@ -93,7 +95,10 @@ def _unbound(world: ClaimWorld) -> Decision:
         why = f"spec.accountPool is empty, and {key_faults({'accountpool': problem})}"
         return world.waiting(why, "ConfigMap")
     if not world.pool_exists:
-        return world.waiting(f"AccountPool {pool} does not exist", f"AccountPool/{pool}")
+        bind = BindWithoutPool(claim=claim.key, pool=pool)
+        refusal = world.refused(bind.slot)
+        found = f"; {refusal.message}" if refusal else ""
+        return world.waiting(f"AccountPool {pool} does not exist{found}", f"AccountPool/{pool}", bind)
     why = "can't find a suitable account to claim"
     return world.waiting(f"{why}: {world.unserved}" if world.unserved else why, f"AccountPool/{pool}")
 

@@ -79,7 +79,8 @@ def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str,
 
 def budget_since(pools: Iterable[AccountPool], window: timedelta, now: datetime) -> datetime:
     lifted = (parse_timestamp(pool.metadata.annotations.get(BUDGET_SINCE)) for pool in pools)
-    return max([now - window, *(moment for moment in lifted if moment is not None)])
+    # A time in the future would lift the budget until then.
+    return max([now - window, *(moment for moment in lifted if moment is not None and moment <= now)])
 
 
 def judge(

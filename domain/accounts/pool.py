@@ -1,4 +1,4 @@
-"""The lifecycle of an AccountPool. Only pools bind accounts to claims: an Account's `spec.claimLink` is authoritative.
+"""The lifecycle of an AccountPool. It binds accounts to claims: an Account's `spec.claimLink` is authoritative.
 
 Accounts to create: poolSize - (available + progressing + pending + opting in).
 """

@@ -44,7 +44,7 @@ def with_claim_conditions(world: ClaimWorld, decision: Decision, now: datetime) 
 def _with_config_map(
     world: AccountWorld | ClaimWorld, decision: Decision, now: datetime, *, needs_it: bool
 ) -> Decision:
-    if decision.actions:
+    if any(world.refused(action.slot) is None for action in decision.actions):
         return decision
     waits = needs_it and decision.waits_for == (CONFIG_MAP,)
     return _with_problem(world, decision, INVALID_CONFIG_MAP, REASON, decision.why if waits else "", now)

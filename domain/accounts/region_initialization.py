@@ -15,7 +15,7 @@ from domain.accounts.iam_and_instance_tags import ownership_tags
 from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import Account, AccountState
 from domain.decision import Decision
-from domain.resource import condition_of, parse_timestamp
+from domain.resource import condition_of, reckonable_timestamp
 
 # Makes the decision after every region has an outcome, unless AWS has refused all regions.
 Done = Callable[[AccountWorld, datetime], Decision]
@@ -80,7 +80,8 @@ def entered_at(account: Account, state: str) -> datetime | None:
     condition = condition_of(account.status.conditions, state)
     if condition is None:
         return None
-    return parse_timestamp(condition.last_probe_time) or parse_timestamp(condition.last_transition_time)
+    moments = (condition.last_probe_time, condition.last_transition_time)  # people edit statuses by hand
+    return next(filter(None, map(reckonable_timestamp, moments)), None)
 
 
 def _refused_regions(world: AccountWorld) -> dict[str, str]:

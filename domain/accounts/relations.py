@@ -147,6 +147,7 @@ def _needs_of_organization(account: Account) -> frozenset[Hashable]:
 
 def _given_back(account: Account) -> frozenset[Hashable]:
     permit = {"permit"} if account.spec.aws_account_id else set()
+    permit |= {"resumed"} if permit and not account.on_hold else set()  # it may ask for a turn to opt in again
     return frozenset(permit | {"turn"} if account.status.state != AccountState.OPTING_IN_REGIONS else permit)
 
 
@@ -243,6 +244,8 @@ RELATIONS = (
         to=AccountPool,
         by=lambda claim: _pool_named(claim.spec.account_pool),
         known_as=_pool_names,
+        # Without the pool, a waiting claim looks for an Account itself.
+        matters=News(on=frozenset({On.GOES}), whom=Whom.UNSETTLED),
         news=News(_needs_of_pool),
     ),
     _CLAIM_TO_ACCOUNT,

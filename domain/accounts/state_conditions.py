@@ -11,7 +11,7 @@ from datetime import datetime
 
 from domain.accounts.resources import FAILED_STATES, AccountClaimStatus, AccountStatus
 from domain.refusal import without_request
-from domain.resource import Condition, condition_of, parse_timestamp, timestamp
+from domain.resource import Condition, condition_of, reckonable_timestamp, timestamp
 
 TRUE = "True"
 
@@ -48,7 +48,7 @@ def with_reason(
 
 def probed_at(conditions: Iterable[Condition], type_: str) -> datetime | None:
     condition = condition_of(conditions, type_)
-    return parse_timestamp(condition.last_probe_time) if condition else None
+    return reckonable_timestamp(condition.last_probe_time) if condition else None
 
 
 def lifted(conditions: tuple[Condition, ...], type_: str, now: datetime) -> tuple[Condition, ...]:

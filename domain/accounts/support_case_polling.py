@@ -34,8 +34,10 @@ def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Ac
     return young, old
 
 
-def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
-    return max(filter(None, map(_opened_at, cases.values())), default=None)
+def youngest_case(cases: Mapping[str, Account], now: datetime) -> datetime | None:
+    """When the youngest case was opened. People edit statuses by hand: a time in the future would delay all queries."""
+    opened = filter(None, map(_opened_at, cases.values()))
+    return max((moment for moment in opened if moment <= now), default=None)
 
 
 def _opened_at(account: Account) -> datetime | None:

@@ -18,6 +18,8 @@ _OVERDUE = timedelta(seconds=30)
 # The longest wait for a Pod whose kubelet is unreachable: else a lifecycle hook would be held for hours. Cluster API,
 # too, waits five minutes.
 _UNREACHABLE = timedelta(minutes=5)
+# In seconds. A Pod may ask for more than a timedelta can hold.
+_LONGEST_GRACE = 10**9
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
 
@@ -47,7 +49,8 @@ class Pod(KubeModel):
 
     @property
     def grace(self) -> timedelta:
-        return timedelta(seconds=0 if self.metadata.deleting else self.spec.termination_grace_period_seconds)
+        given = 0 if self.metadata.deleting else self.spec.termination_grace_period_seconds
+        return timedelta(seconds=min(given, _LONGEST_GRACE))
 
     @property
     def request_not_to_disrupt(self) -> str:

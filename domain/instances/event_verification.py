@@ -29,7 +29,7 @@ STOPPED_STATES = (InstanceState.STOPPING, InstanceState.STOPPED)
 _FACTS_LAST = timedelta(seconds=60)
 # How long AWS's APIs may lag behind a claim.
 _APIS_LAG = timedelta(seconds=60)
-_HEALTH_LAG = timedelta(minutes=15)
+HEALTH_LAG = timedelta(minutes=15)
 # An expedited event is acted upon at once, so its date has to be near.
 _EXPEDITED = timedelta(days=7)
 # Status codes of Spot requests whose instance is about to be interrupted, or has been interrupted, begin with these.
@@ -123,7 +123,7 @@ def verify_scheduled(
     listed = (event for event in known.scheduled if event.open and event.code in effect.codes)
     if any(not expedited or event.not_before is None or event.not_before - now < _EXPEDITED for event in listed):
         return Verdict.CONFIRMED
-    return _late(known, claimed_at, _HEALTH_LAG)
+    return _late(known, claimed_at, HEALTH_LAG)
 
 
 def verify_hook(action: HookAction, group: str, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:

@@ -56,6 +56,8 @@ from domain.writes import JsonPatch
 _QUIET_BEFORE_CLOSING = timedelta(hours=1)
 # A Node takes some minutes to join its cluster. Each search lists the Nodes of the workload cluster.
 FIND_AGAIN = timedelta(seconds=30)
+# How often EC2 is asked about a drained or scheduled instance that no sweep includes.
+_UNSWEPT_EVERY = timedelta(days=1)
 
 
 class InstancePhase(StrEnum):
@@ -162,7 +164,7 @@ def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
 
 
 def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
-    phase, closing = phase_of(world, now), _closing(world)
+    phase, closing = phase_of(world, now), _closing(world, now)
     over = closing is not None and closing <= now
     if not world.managed:
         if (ended := end_replacement(world, ())) and not world.observing:
@@ -217,22 +219,38 @@ def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
     return {} if held or labelled is None else label_patch(labelled, world.record, now)
 
 
-def _closing(world: InstanceWorld) -> datetime | None:
+def _closing(world: InstanceWorld, now: datetime) -> datetime | None:
     record = world.record
     if not world.managed:
         return record.heard_at + UNMATCHED_AFTER
     if record.state is InstanceState.TERMINATED:
         return record.heard_at + _QUIET_BEFORE_CLOSING
-    pool, listed = world.pool, record.key.instance_id
-    unlisted = world.machine is None and pool is not None and listed not in pool.instance_ids
-    if unlisted and not (record.planned or record.drain):
-        # A pool never lists the instance of a failed launch. Only the open hook links the instance to the pool, and
-        # would do so for ever.
-        return record.heard_at + (_QUIET_BEFORE_CLOSING if is_absent(record) else LONGEST_HOOK)
-    return None
+    pool, absent = world.pool, is_absent(record)
+    if world.machine is not None or pool is None:
+        return None
+    # A pool never lists the instance of a failed launch: only the open hook links them, and would do so for ever. What
+    # is held open is not observed again, so the pool may still seem to list it.
+    unlisted = record.key.instance_id not in pool.instance_ids
+    ends = absent if _held_open(record, now) else unlisted
+    return record.heard_at + (_QUIET_BEFORE_CLOSING if absent else LONGEST_HOOK) if ends else None
+
+
+def _held_open(record: InstanceRecord, now: datetime) -> bool:
+    return record.drain is not None or any(True for _ in open_planned(record, now))
 
 
 # --- questions to AWS ---
+
+
+def _unswept_at(world: InstanceWorld, now: datetime) -> datetime | None:
+    """When EC2 is asked about an instance without AWSMachine or Node: the event of its end, or of a scheduled event's,
+    may be lost. None if nothing depends on it.
+    """
+    record, facts = world.record, world.known.facts
+    ended = record.state is not None and record.state.final
+    if world.labelled is not None or ended or not _held_open(record, now):
+        return None
+    return max(record.heard_at, facts.at if facts is not None else record.heard_at) + _UNSWEPT_EVERY
 
 
 def _asks_of_group(world: InstanceWorld, hook: HookWork) -> bool:
@@ -246,6 +264,8 @@ def _questions(
     wanted = set[Question]()
     if world.ask_at is not None and world.ask_at <= now:
         wanted.add(Question.INSTANCE)
+    if (unswept := _unswept_at(world, now)) is not None and unswept <= now:
+        wanted |= {Question.INSTANCE, Question.STATUS} if record.planned else {Question.INSTANCE}
     if _ran_on(record, now) and askable(facts, Question.INSTANCE, record.heard_at, now):
         wanted.add(Question.INSTANCE)
     for cause in found:
@@ -289,7 +309,7 @@ def _deadline(
     now: datetime,
 ) -> datetime | None:
     record, facts = world.record, world.known.facts
-    moments: list[datetime | None] = [world.ask_at, closing]
+    moments: list[datetime | None] = [world.ask_at, closing, _unswept_at(world, now)]
     for cause in found:
         moments += [cause.from_, cause.deadline, awaits_replacement(world, cause, now)]
     moments += [end_of(planned) for planned in open_planned(record, now)]

@@ -2,18 +2,19 @@
 
 EC2's states are recorded directly (`ec2_answers.answered`); its scheduled events become the events that Health would
 have sent, so that a workflow without memory knows of them. Such an event is withdrawn when EC2 no longer lists it. An
-event that Health reported is withdrawn when EC2 lists it as over or for another date. If EC2 does not list it at all,
-it is refuted (`reactions.py`), because anyone who may send to the queue can forge a notice.
+event that Health reported is withdrawn when EC2 lists it as over, for another date, or no more after its date. If EC2
+does not list it before its date, it is refuted (`reactions.py`), because anyone who may send to the queue can forge a
+notice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_record import InstanceRecord, Planned
-from domain.instances.event_verification import Facts, Question, ScheduledEvent, asked_since
+from domain.instances.event_verification import HEALTH_LAG, Facts, Question, ScheduledEvent, asked_since
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.machine_labels import most_severe, story_of
 from domain.instances.resources import AWSMachine, Node
@@ -113,7 +114,7 @@ def _withdrawn(record: InstanceRecord, facts: Facts) -> Iterator[InstanceEvent]:
     for name, planned in sorted(record.planned.items()):
         id_ = name.removeprefix(_OURS)
         if not name.startswith(_OURS):
-            over = _over_by_ec2(planned.notice, facts.scheduled)
+            over = _over_by_ec2(planned, facts)
         elif event := listed.get(id_):
             over = event.not_before != planned.notice.start and _reported_by_health(record, event)
         else:
@@ -123,10 +124,17 @@ def _withdrawn(record: InstanceRecord, facts: Facts) -> Iterator[InstanceEvent]:
             yield _event(record, f"resync-{id_}-{int(facts.at.timestamp())}", notice, facts.at)
 
 
-def _over_by_ec2(notice: HealthNotice, listed: Iterable[ScheduledEvent]) -> bool:
-    """Whether EC2 lists Health's event as over, or lists the open events of its kind only for other dates."""
-    effect = effect_of(notice.code)
-    fitting = [event for event in listed if effect is not None and event.code in effect.codes]
+def _over_by_ec2(planned: Planned, facts: Facts) -> bool:
+    """Whether EC2 lists Health's event as over, or no more after its date, or lists the open events of its kind only
+    for other dates.
+    """
+    notice, effect = planned.notice, effect_of(planned.notice.code)
+    if effect is None:
+        return False
+    fitting = [event for event in facts.scheduled if event.code in effect.codes]
+    if not fitting:
+        known = facts.at - planned.received_at >= HEALTH_LAG
+        return known and notice.start is not None and notice.start <= facts.at
     if to_come := [event for event in fitting if event.open]:
         dates = [event.not_before for event in to_come]
         return notice.start is not None and all(date is not None and not _near(date, notice.start) for date in dates)

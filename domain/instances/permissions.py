@@ -54,11 +54,12 @@ def topologies(place: Place) -> tuple[Topology, ...]:
     """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added, with `?`
     for each dash of the Cluster's name: the rule may have a dot there.
     """
-    own = topology(place.account, place.region, place.queue)
+    own, regions = topology(place.account, place.region, place.queue), topology(place.account, place.region)
+    if place.dead_letters == regions.dead_letters.name:
+        own = own.model_copy(update={"dead_letters": regions.dead_letters})
     cluster = cluster_of_queue(place.queue)
     if not cluster:
         return (own,)
-    regions = topology(place.account, place.region)
     name = cluster_rule_name(cluster.replace("-", "?"))
     rule = own.rules[0].model_copy(update={"name": name, "arn": rule_arn_of(place.account, place.region, name)})
     return (own, own.model_copy(update={"dead_letters": regions.dead_letters, "rules": (rule,)}))

@@ -1,7 +1,8 @@
 """When the reaction to a scheduled event begins and ends.
 
 It begins 24 hours (`maintenance_lead`) before the date; for an expedited event, at once. It ends when the event is
-withdrawn, resolved or past; `node_cordon.py` then uncordons the Node. An event with another date is another cause.
+withdrawn or resolved, and a reboot or maintenance also when it is past; `node_cordon.py` then uncordons the Node. An
+event with another date is another cause.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def verdict_of(planned: Planned, effect: Effect, facts: Facts | None, now: datet
 
 
 def end_of(planned: Planned) -> datetime | None:
-    start, end = planned.notice.start, planned.notice.end
-    if start is None:
-        return end
-    return end if end is not None and end > start else start + _LONGEST_WINDOW
+    """When the event is past; None if only AWS or a restart ends it. AWS may be days late in ending an instance."""
+    start, end, effect = planned.notice.start, planned.notice.end, effect_of(planned.notice.code)
+    if effect is not None and effect.ends:
+        return None
+    return end if start is None or (end is not None and end > start) else start + _LONGEST_WINDOW

@@ -39,7 +39,8 @@ class Place(Model):
 
     @property
     def dead_letters(self) -> str:
-        return f"{self.queue}{DEAD}"
+        # No queue may be called NAME.fifo-dead, and a FIFO queue's messages would need a group.
+        return REGION_DEAD if self.queue.endswith(".fifo") else f"{self.queue}{DEAD}"
 
     @property
     def where(self) -> tuple[str, str]:

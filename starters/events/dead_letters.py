@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from domain.instances.event_parser import parse
 from domain.instances.message_unwrapping import Message
-from domain.instances.served_queues import Place
+from domain.instances.served_queues import DEAD, Place
 from domain.model import Model
 from engine.errors import ApiError
 from starters.events import metrics
@@ -73,7 +73,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")
     named = next((each for each in near if str(each) == queue), None)
-    owner = next((each for each in near if each.dead_letters == dead), None)
+    owner = next((each for each in near if f"{each.queue}{DEAD}" == dead), None)
     return named or owner or (None if queue else whose)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, cast
+from uuid import uuid4
 
 from activities.aws.session import Services
 from domain.instances.message_unwrapping import Message, message_of
@@ -135,8 +136,11 @@ class SqsQueue:
         return True
 
     async def _send(self, queue: str, body: str, attributes: TextAttributes) -> None:
+        id_ = str(uuid4())  # each message gets its own group, because messages of a group wait for each other
+        fifo = {"MessageGroupId": id_, "MessageDeduplicationId": id_} if queue.endswith(".fifo") else {}
         await self._call(
-            lambda api, url: api.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=attributes), queue
+            lambda api, url: api.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=attributes, **fifo),
+            queue,
         )
 
     async def _call(self, call: Callable[[_Api, str], Mapping[str, object]], queue: str = "") -> Mapping[str, object]:

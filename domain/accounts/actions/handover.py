@@ -63,6 +63,18 @@ class MakeCustomerAccount(Action):
         return made.model_copy(update={"account": Account(metadata=meta, spec=spec)})
 
 
+class BindWithoutPool(Action):
+    """Bind a free Account of this pool to the claim, because no AccountPool does. Raises Invalid if none is free."""
+
+    activity: ClassVar[str] = "accounts.bind_without_pool"
+    title: ClassVar[str] = "search for a free Account of pool {pool}, which has no AccountPool"
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
+    observed_after: ClassVar[bool] = True
+
+    claim: Key
+    pool: str
+
+
 class Fulfilled(Model):
     account_ou: str
     support_role_arn: str

@@ -140,6 +140,11 @@ def test_the_delay_outlives_the_lifecycles_memory() -> None:
     assert (decision.actions, decision.deadline) == ((), parse_timestamp(timestamp(until)))
 
 
+def test_a_delay_near_the_end_of_the_calendar_is_looked_at_again_every_day() -> None:
+    decision = decide(released(held(**{CLOSE_LIMITED_UNTIL: "9999-12-31T23:59:59-10:00"})), NOW)
+    assert (decision.actions, decision.deadline) == ((), NOW + timedelta(days=1))
+
+
 def test_a_garbled_delay_is_none() -> None:
     garbled = held(**{CLOSE_LIMITED_UNTIL: "later", **BEGUN})
     assert activities(decide(released(garbled), NOW)) == ["aws.close_account"]

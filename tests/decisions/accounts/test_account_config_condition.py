@@ -18,6 +18,7 @@ from account_objects import (
     config,
     decide_any,
     ready_account,
+    refusal,
     settle,
     status_of,
     world,
@@ -29,6 +30,7 @@ from domain.accounts.observed import InputSecret
 from domain.accounts.problem_conditions import INVALID_CONFIG_MAP
 from domain.accounts.resources import Account
 from domain.decision import World
+from domain.refusal import ErrorType
 from domain.resource import condition_of
 from domain.writes import Delete, DropFinalizer, Patch
 
@@ -120,6 +122,16 @@ def test_the_condition_goes_when_the_key_is_there_and_the_rest_stays() -> None:
     served = settle(claims.model_copy(update={"config": config()}))
     assert served.claim.status.state == "Ready"
     assert condition_of(served.claim.status.conditions, INVALID_CONFIG_MAP) is None
+
+
+def test_the_condition_goes_even_while_a_refused_action_is_retried() -> None:
+    waits = settle(claim_world(claim(status={"state": "Pending"}), config=config(accountpool=None)))
+    assert condition_of(waits.claim.status.conditions, INVALID_CONFIG_MAP) is not None
+    looks = waits.model_copy(update={"config": config(), "pool_exists": False})
+    (look,) = decide_any(looks, NOW).actions
+    refused = looks.model_copy(update={"refusals": {look.slot: refusal(ErrorType.INVALID)}})
+    written = status_of(decide_any(refused, NOW))["conditions"]
+    assert INVALID_CONFIG_MAP not in [each["type"] for each in written]
 
 
 def test_another_missing_key_is_named_and_since_when_stays() -> None:

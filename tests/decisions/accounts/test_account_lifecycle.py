@@ -620,6 +620,13 @@ def test_an_account_whose_link_was_cleared_waits_for_the_claim_whose_uid_it_reco
     assert not settle(world(cleared)).account.status.claimed, "that claim is gone for good"
 
 
+def test_an_account_that_a_person_marks_as_claimed_is_not_taken_for_reused() -> None:
+    marked = ready_account(status={"claimed": True})
+    after = settle(world(marked))
+    assert after.account.status == marked.status
+    assert "status.claimed" in decide(after, NOW).waits_for
+
+
 def test_a_reused_account_without_its_secret_gets_a_new_key_before_it_can_be_claimed() -> None:
     bare = ready_account(status={"reused": True}, spec={"iamUserSecret": ""})
     assert activities(decide(world(bare), NOW)) == ["aws.ensure_admin_user"]
@@ -676,6 +683,14 @@ def test_after_a_blank_status_everything_is_searched_for_before_it_is_made() -> 
     assert seen.known.inherited is True
 
 
+@pytest.mark.parametrize("state", ["Creating", "InitializingRegions"])
+def test_a_time_near_the_end_of_the_calendar_in_a_condition_counts_as_unreadable(state: str) -> None:
+    ended = condition(state, entered="9999-12-31T23:59:59Z")
+    decision = decide(world(account(spec=HAS_ID, status={"state": state, "conditions": [ended]})), NOW)
+    assert decision.deadline is None
+    assert status_of(decision)["conditions"]
+
+
 def test_a_failed_state_set_by_hand_stays() -> None:
     for state in ("Failed", "AccountClientError", "UnhandledError"):
         decision = decide(world(ready_account(status={"state": state})), NOW)
@@ -719,6 +734,14 @@ def test_a_retry_starts_a_failed_account_again_once() -> None:
     assert status_of(decision) == {"state": ""}
     after = settle(world(failed))
     assert after.account.status.state == "PendingVerification"
+    assert after.account.metadata.annotations["perdure.dev/retried"] == "1"
+
+
+def test_a_retry_of_a_failed_account_that_a_claim_holds_only_makes_it_ready() -> None:
+    held = {"claimLink": "claim", "claimLinkNamespace": "tenant"}
+    failed = retried(ready_account(spec=held, status={"state": "Failed", "claimed": True}))
+    after = settle(world(failed, claim=claim()), answers={"aws.initialize_region": _never})
+    assert (after.account.status.state, after.account.status.claimed) == ("Ready", True)
     assert after.account.metadata.annotations["perdure.dev/retried"] == "1"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, cast
 from unittest.mock import AsyncMock
@@ -17,12 +18,15 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
+from activities.accounts.observation import ObserveActivities
 from activities.accounts.pool import AFTER_CONFLICT, AFTER_REFUSAL, PoolActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.actions.handover import BindWithoutPool
+from domain.accounts.claim_lifecycle import decide as decide_claim
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
-from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
+from domain.accounts.passes import ObserveClaim, PassPool, PoolMemory, PoolWorld
 from domain.accounts.pool import PoolView, Room, decide
 from domain.accounts.resources import AccountPool
 from domain.decision import Outcome
@@ -174,6 +178,86 @@ async def test_a_claim_gets_its_legal_entitys_account_that_became_free_just_befo
     await ActivityEnvironment().run(passes.pass_pool, PassPool(key=FULL.key, memory=PoolMemory(bonds_seen=True)))
     bound = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
     assert bound["spec"]["accountLink"] == "b-left"
+
+
+class Stopped(MemoryKube):
+    """An API server on which a pass was stopped before it linked its account, and another attempt bound another one."""
+
+    async def patch(self, kind: Kind, namespace: str, name: str, patch: Any, **more: Any) -> dict[str, Any]:
+        if kind == ACCOUNT and name == "a-stopped" and patch["spec"]["claimLink"]:
+            holder = {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: "uid-claim"}}, "spec": HOLDER}
+            await super().patch(ACCOUNT, OPERATOR_NAMESPACE, "b-bound", holder)
+            await super().patch(ACCOUNT_CLAIM, "tenant", "claim", {"spec": {"accountLink": "b-bound"}})
+        return await super().patch(kind, namespace, name, patch, **more)
+
+
+async def test_a_stopped_pass_leaves_a_claim_the_account_that_another_attempt_gave() -> None:
+    fresh = ready_account(meta={"name": "a-stopped", "uid": "u-stopped"})
+    other = ready_account(meta={"name": "b-bound", "uid": "u-bound"}, status={"claimed": True})
+    kube = await cluster(fresh, other, claim(status={"state": "Pending"}), kube=Stopped())
+    await passed(kube, FULL, PoolMemory())
+    assert (await kube.get(ACCOUNT_CLAIM, "tenant", "claim"))["spec"]["accountLink"] == "b-bound"
+    left = await kube.get(ACCOUNT, OPERATOR_NAMESPACE, "a-stopped")
+    assert (left["spec"]["claimLink"], left["spec"]["legalEntity"]["id"]) == ("", "")
+
+
+class Showing(MemoryKube):
+    """An API server on which a claim's own lifecycle writes its status while the pool binds the claim."""
+
+    async def patch(self, kind: Kind, namespace: str, name: str, patch: Any, **more: Any) -> dict[str, Any]:
+        if kind == ACCOUNT and patch["spec"]["claimLink"]:
+            await super().patch(
+                ACCOUNT_CLAIM, "tenant", "claim", {"status": {"state": "Pending"}}, subresource="status"
+            )
+        return await super().patch(kind, namespace, name, patch, **more)
+
+
+async def test_a_claim_is_bound_in_the_same_pass_if_its_status_is_written_meanwhile() -> None:
+    kube = await cluster(ready_account(), claim(), kube=Showing())
+    await passed(kube, FULL, PoolMemory())
+    assert (await kube.get(ACCOUNT_CLAIM, "tenant", "claim"))["spec"]["accountLink"] == NAME
+
+
+# --- a pool without an AccountPool ---
+
+ORPHANED: dict[str, Any] = {"ownerReferences": []}
+
+
+@pytest.mark.parametrize("named", [{"accountPool": POOL}, {}], ids=["named", "by default"])
+async def test_a_claim_gets_an_account_of_a_pool_that_has_no_account_pool(named: dict[str, str]) -> None:
+    """The replaced operator looks at the Accounts only."""
+    other = ready_account("osd-creds-mgmt-zzzzzz", meta=ORPHANED, spec={"accountPool": "another"})
+    kube = MemoryKube()
+    await kube.put(other, ready_account(meta=ORPHANED), claim(spec=named, status={"state": "Pending"}))
+    await kube.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": DATA}, OPERATOR_NAMESPACE)
+    reader = Reader(cast("KubeApi", kube), Settings())
+    environment = ActivityEnvironment()
+    seen = await environment.run(ObserveActivities(reader).observe_claim, ObserveClaim(key=claim().key))
+    (look,) = decide_claim(seen, NOW).actions
+    assert isinstance(look, BindWithoutPool)
+    await environment.run(passes_over(kube).bind_without_pool, look)
+    assert (await kube.get(ACCOUNT_CLAIM, "tenant", "claim"))["spec"]["accountLink"] == NAME
+    assert (await kube.get(ACCOUNT, OPERATOR_NAMESPACE, NAME))["spec"]["claimLink"] == "claim"
+
+
+async def test_a_claim_without_account_pool_says_why_none_of_its_accounts_fits() -> None:
+    kube = MemoryKube()
+    failed = ready_account(meta=ORPHANED, status={"state": "Failed"})
+    await kube.put(failed, claim(status={"state": "Pending"}))
+    await kube.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": DATA}, OPERATOR_NAMESPACE)
+    with pytest.raises(Invalid, match="can't find a suitable account to claim: 1 failed"):
+        await passes_over(kube).bind_without_pool(BindWithoutPool(claim=claim().key, pool=POOL))
+
+
+@pytest.mark.parametrize(("linked", "given"), [({}, False), (HOLDER, True)], ids=["free", "a binding half made"])
+async def test_a_claim_gets_no_account_that_is_deleted_with_its_pool(linked: dict[str, Any], given: bool) -> None:
+    """Kubernetes removes the pool first, then its Accounts."""
+    kube = MemoryKube()
+    await kube.put(ready_account(spec=linked), claim(status={"state": "Pending"}))
+    await kube.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": DATA}, OPERATOR_NAMESPACE)
+    with nullcontext() if given else pytest.raises(Invalid, match="can't find a suitable account"):
+        await passes_over(kube).bind_without_pool(BindWithoutPool(claim=claim().key, pool=POOL))
+    assert (await kube.get(ACCOUNT_CLAIM, "tenant", "claim"))["spec"]["accountLink"] == (NAME if given else "")
 
 
 # --- other namespaces ---

@@ -239,7 +239,8 @@ def test_a_release_that_only_lacked_its_last_write_lets_the_claim_go_without_a_c
 
 
 def test_an_account_whose_release_was_half_written_is_completed() -> None:
-    torn = ready_account(status={"claimed": True, "conditions": [condition("Ready")]})
+    entity = {"legalEntity": {"id": "entity-1", "name": "Entity One"}}
+    torn = ready_account(spec=entity, status={"claimed": True, "conditions": [condition("Ready")]})
     end, requested = requests_to_aws(seen_first(torn))
     assert (requested, end.account.status.claimed, end.account.status.reused) == ([], False, True)
 

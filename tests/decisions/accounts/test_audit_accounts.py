@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from account_objects import AWS_ID, SUFFIX, account, ready_account
+from account_objects import AWS_ID, NAME, SUFFIX, account, claim, ready_account, settle, world
 
+from domain.accounts.claim_holder import holds, lost_link
+from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.free_account_choice import is_free
 from domain.accounts.resources import Account
+from starters.cli.audits.accounts import without_claim
 from starters.cli.audits.accounts.cases import unwanted_cases
 from starters.cli.audits.accounts.inside import strange_identities, unwanted_requests
 
@@ -57,3 +61,44 @@ def test_users_and_roles_of_our_naming_belong_to_the_account_that_is_there() -> 
 def test_a_quota_request_is_open_if_the_account_shows_it(status: dict[str, Any], region: str, strange: bool) -> None:
     found = list(unwanted_requests(ready_account(status=status), region, ["L-1"], "accounts"))
     assert bool(found) is strange
+
+
+HELD = {"claimLink": "claim", "claimLinkNamespace": "tenant"}
+
+
+def its_claim(uid: str = "uid-claim", link: str = NAME) -> dict[str, Any]:
+    return {"metadata": {"namespace": "tenant", "name": "claim", "uid": uid}, "spec": {"accountLink": link}}
+
+
+@pytest.mark.parametrize(
+    ("claims", "problem", "advice"),
+    [
+        ([its_claim()], "", ""),
+        ([its_claim(link="")], "", ""),  # it is being bound
+        ([], "does not exist", "create the claim"),
+        ([its_claim("uid-of-a-later-one")], "the uid of a former claim", "create the claim"),
+        ([its_claim(link="free")], "spec.accountLink is free, which does not name the claim", "correct the claim's"),
+    ],
+)
+@pytest.mark.parametrize("byoc", [False, True])
+def test_an_account_whose_claim_is_gone_or_names_another_is_found(
+    claims: list[dict[str, Any]], problem: str, advice: str, byoc: bool
+) -> None:
+    held = ready_account(spec={**HELD, "byoc": byoc})
+    findings = list(without_claim([held, ready_account("free")], claims))
+    assert [problem in each.problem for each in findings] == [True] * bool(problem)
+    deleted = byoc and advice == "create the claim"
+    assert all(("delete the Account" if deleted else advice) in each.advice for each in findings)
+
+
+def test_a_claims_second_account_is_free_once_the_advice_is_followed() -> None:
+    own, extra = ready_account(spec=HELD), ready_account("extra", spec=HELD, status={"claimed": True})
+    (found,) = without_claim([own, extra], [its_claim()])
+    assert found.subject == f"Account {OPERATOR_NAMESPACE}/extra"
+    assert f"which has Account {NAME}, too" in found.problem
+    assert "blank its spec.claimLink and remove its annotation" in found.advice
+    its = claim(spec={"accountLink": NAME}, status={"state": "Ready"})
+    entity = its.spec.legal_entity.model_dump()
+    unlinked = ready_account("extra", spec={"legalEntity": entity}, status={"claimed": True})
+    assert [holds(its, unlinked), lost_link(its, unlinked)] == [False, False]
+    assert is_free(settle(world(unlinked)).account)

@@ -29,6 +29,7 @@ from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.constants import (
     CLAIM_UID_ANNOTATION,
     HOLDER_ANNOTATION,
+    INPUT_SECRET_FINALIZER,
     OPERATOR_NAMESPACE,
     SECRET_NOT_OURS,
     UNCLEANED,
@@ -338,3 +339,20 @@ async def test_no_claim_writes_or_deletes_the_operators_own_secrets(
     await put_secret(kube, by, "its-own", encoded(**KEY))  # type: ignore[arg-type]
     await delete_secret(kube, by, "its-own")  # type: ignore[arg-type]
     assert len((await kube.list(SECRET, OPERATOR_NAMESPACE)).items) == 1
+
+
+@pytest.mark.parametrize(("meta", "protected"), [({}, True), ({"deletionTimestamp": ago(seconds=1)}, False)])
+async def test_a_customers_secret_stays_protected_for_another_claim_that_names_it(
+    meta: dict[str, Any], protected: bool
+) -> None:
+    kube = MemoryKube()
+    keys = {"metadata": {"name": "keys", "finalizers": [INPUT_SECRET_FINALIZER]}, "data": encoded(**KEY)}
+    await kube.create(SECRET, keys, "tenant")
+    named = {"byoc": True, "byocSecretRef": {"name": "keys", "namespace": "tenant"}}
+    one, other = claim(spec=named), claim("other", spec=named, meta=meta)
+    link = {"awsAccountID": AWS_ID, "byoc": True, "claimLink": "other", "claimLinkNamespace": "tenant"}
+    await kube.put(one, other, account(spec=link))
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    await DeliveryActivities(reader).let_secrets_go(LetSecretsGo(claim=one.key, input_secret="keys", secret=""))
+    left = (await kube.get(SECRET, "tenant", "keys"))["metadata"]["finalizers"]
+    assert left == ([INPUT_SECRET_FINALIZER] if protected else [])

@@ -238,8 +238,9 @@ def test_a_persons_retry_lets_the_budget_count_from_then_on() -> None:
     assert verdicts(evaluated(wanting(1), census(10, *spent), pools=(lifted,))) == ["Granted"]
     early = pool(meta={"annotations": {"perdure.dev/create-budget-since": timestamp(NOW - timedelta(days=9))}})
     assert verdicts(evaluated(wanting(1), census(10, *spent), pools=(early,))) == ["BudgetSpent"]
-    garbled = pool(meta={"annotations": {"perdure.dev/create-budget-since": "yesterday"}})
-    assert verdicts(evaluated(wanting(1), census(10, *spent), pools=(garbled,))) == ["BudgetSpent"]
+    for odd in ("yesterday", "9999-12-31T23:59:59Z"):
+        garbled = pool(meta={"annotations": {"perdure.dev/create-budget-since": odd}})
+        assert verdicts(evaluated(wanting(1), census(10, *spent), pools=(garbled,))) == ["BudgetSpent"]
 
 
 # --- in flight ---

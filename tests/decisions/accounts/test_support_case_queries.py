@@ -21,6 +21,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.organization import ORGANIZATION, OrganizationMemory
 from domain.accounts.passes import CaseResolved, OrganizationWorld, PassOrganization
 from domain.accounts.resources import Account, AccountPool
+from domain.accounts.support_case_polling import open_cases, youngest_case
 from domain.identity import Key
 from domain.resource import ObjectMeta
 from engine.errors import Absent, ApiError, Denied, Invalid, Unavailable
@@ -109,6 +110,14 @@ async def test_a_query_that_works_again_resolves_the_case_and_forgets_the_refusa
     found = await passed(due)
     assert support["told"] == ["case-1"]
     assert (found.known.young_cases, found.known.cases_problem) == ({}, "")
+
+
+@pytest.mark.parametrize("edited", ["9999-12-31T23:59:59Z", ago(days=-3000)])
+def test_a_time_in_the_future_in_one_account_delays_no_other_accounts_case(edited: str) -> None:
+    conditions = [condition("PendingVerification", entered=edited)]
+    ahead = account(spec={"awsAccountID": AWS_ID}, status={**VERIFIED, "supportCaseID": "c2", "conditions": conditions})
+    young, _ = open_cases((PENDING, ahead), NOW)
+    assert youngest_case(young, NOW) == NOW - timedelta(minutes=1)
 
 
 class Support:

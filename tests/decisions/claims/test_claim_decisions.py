@@ -96,6 +96,14 @@ def test_the_first_write_leaves_the_fields_that_go_structs_always_show(sort: dic
     assert patch.patch["spec"] == {**required, **fields}
 
 
+@pytest.mark.parametrize(
+    ("seconds", "waits"), [(0, True), (-1, True), (-2, False), (3600, False)], ids=["new", "1 s", "2 s", "clock ahead"]
+)
+def test_a_new_claim_leaves_its_pool_two_seconds_by_whatever_clock(seconds: int, waits: bool) -> None:
+    born = {"creationTimestamp": timestamp(NOW + timedelta(seconds=seconds))}
+    assert (decide(claim_world(claim(meta=born)), NOW).deadline is not None) is waits
+
+
 def test_a_new_claim_becomes_pending_with_upstreams_condition() -> None:
     decision = decide(claim_world(), NOW)
     assert status_of(decision) == {

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from activities.aws.queue_account_roles import Places
 from activities.aws.session import Services
 from domain.instances.served_queues import Place, place_of
-from engine.errors import Absent
+from engine.errors import Absent, Invalid
 from engine.settings import settings
 from starters.cli.main import build
 from starters.events.dead_letters import dead_letter_attributes
@@ -47,6 +47,8 @@ class Sqs:
         return {"Messages": list(self.queues[request["QueueUrl"]])}
 
     def send_message(self, **sent: Any) -> Mapping[str, object]:
+        if sent["QueueUrl"].endswith(".fifo") != ("MessageGroupId" in sent):
+            raise Invalid("a FIFO queue's messages have a group, and no others")
         id_ = f"m-{next(self._ids)}"
         message = {"MessageId": id_, "ReceiptHandle": id_, "Body": sent["MessageBody"]}
         self.queues[sent["QueueUrl"]].append({**message, "MessageAttributes": sent["MessageAttributes"]})
@@ -122,6 +124,15 @@ def test_dead_letters_of_queues_without_their_own_are_found_among_the_regions(sq
     assert listed(events, "--queue", "c2-queue") == ["of c2-queue"]
     assert listed(events, "--queue", "perdure-instance") == ["of perdure-instance-events"]
     assert listed(events, of=(str(FIRST),)) == ["of c1-queue"]
+
+
+def test_dead_letters_of_a_fifo_queue_are_sent_back_to_it(sqs: Sqs, events: Events) -> None:
+    fifo = place_of(f"{REGION}/hooks.fifo")
+    sqs.queues = {name: [] for name in (OWN.queue, DEAD, fifo.queue)}
+    for place in (fifo, OWN):
+        sqs.bury(place, f"of {place.queue}")
+    assert events("redrive", "--all", of=(REGION, str(fifo))).exit_code == 0
+    assert (sqs.bodies(fifo.queue), sqs.bodies(OWN.queue)) == (["of hooks.fifo"], [f"of {OWN.queue}"])
 
 
 def test_each_is_sent_to_the_queue_that_it_came_from_once(sqs: Sqs, events: Events) -> None:

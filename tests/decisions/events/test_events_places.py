@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from activities.aws.queue_account_roles import Places
 from domain.instances.arns import partition_of
+from domain.instances.message_unwrapping import message_of
+from domain.instances.permissions import topologies
 from domain.instances.served_queues import Place, place_of, places, served, with_queues
+from starters.events.dead_letters import source_of
 
 ROLE = "arn:aws:iam::210987654321:role/team/perdure"
 
@@ -55,6 +60,13 @@ def test_several_queues_of_one_place_are_served_once() -> None:
     assert found[1].dead_letters == "c1-queue-dead"
 
 
+def test_the_dead_letters_of_a_fifo_queue_are_the_regions() -> None:
+    fifo = place_of("123456789012/eu-central-1/hooks.fifo")
+    assert fifo.dead_letters == "perdure-instance-events-dead"
+    (permitted,) = topologies(fifo)
+    assert permitted.dead_letters.arn == "arn:aws:sqs:eu-central-1:123456789012:perdure-instance-events-dead"
+
+
 def test_accounts_may_share_the_queue_of_one() -> None:
     found = places(
         [
@@ -92,3 +104,9 @@ def test_roles_are_assumed_in_the_partition_of_their_place(region: str) -> None:
     """Credentials of one partition are not valid in another."""
     process = Places(connections=1, observing=False).caller(Place(account="123456789012", region=region))
     assert partition_of(process.default_region) == partition_of(region)
+
+
+def test_a_dead_letter_that_names_no_queue_is_not_taken_for_a_fifo_queues() -> None:
+    fifo, own = places(["123456789012/eu-central-1/hooks.fifo", "123456789012/eu-central-1"])
+    letter = message_of({"Body": "{}"}, own.account, own.region, datetime(2026, 5, 1, tzinfo=UTC))
+    assert source_of(letter, "perdure-instance-events-dead", own, (fifo, own)) == own

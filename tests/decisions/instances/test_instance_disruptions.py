@@ -254,6 +254,23 @@ async def test_workers_that_aws_takes_right_now_do_not_wait_for_each_other() -> 
     assert [turn.why for turn in turns] == [""] * 3
 
 
+class Hanging(MemoryKube):
+    async def list(self, kind: Kind, namespace: str = "", **more: Any) -> Listing:
+        await asyncio.sleep(60)
+        return await super().list(kind, namespace, **more)
+
+
+async def test_a_machine_that_aws_takes_does_not_wait_for_a_list_without_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(disruption_budget, "TAKEN_WAITS", 0.05)
+    kube = Hanging()
+    uid = await made(kube, "a", WORKERS)
+    async with asyncio.timeout(5):
+        assert not (await deleted(machines(kube), "a", uid, taken=True)).why
+    assert (await kube.get(MACHINE, "c", "a"))["metadata"]["deletionTimestamp"]
+
+
 async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
     kube = MemoryKube()
     first, second = Disruptions(kube, "perdure", 1), Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]

@@ -271,9 +271,16 @@ def test_a_scheduled_event_may_be_withdrawn(withdrawn: dict[str, str]) -> None:
 
 
 def test_a_scheduled_event_ends_with_its_window() -> None:
-    known = record(scheduled(10, at(1000), end=at(2000)))
-    assert interruption_label(known, at(1999)) == "scheduled-stop"
+    known = record(scheduled(10, at(1000), "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", end=at(2000)))
+    assert interruption_label(known, at(1999)) == "scheduled-reboot"
     assert interruption_label(known, at(2000)) == ""
+
+
+@pytest.mark.parametrize("seconds", [10, 2001], ids=["before", "after"])
+def test_an_event_that_ends_an_instance_lasts_past_its_window(seconds: int) -> None:
+    """AWS may be days late, and Health repeats its notices."""
+    known = record(scheduled(seconds, at(1000), end=at(2000)))
+    assert interruption_label(known, at(10 * 24 * 3600)) == "scheduled-stop"
 
 
 def test_the_most_severe_interruption_is_shown() -> None:

@@ -618,14 +618,30 @@ def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
 
 @pytest.mark.parametrize("end", [at(DAY + 100), at(60)], ids=["at its start", "before its start"])
 def test_a_notice_that_ends_no_later_than_it_starts_lasts_for_a_day(end: datetime) -> None:
-    """Else the Node of an instance that AWS is about to stop is used again, or is never drained."""
-    known = record(scheduled(5, at(DAY + 100), end=end))
+    """Else the Node of an instance that AWS is about to reboot is used again, or is never drained."""
+    known = record(scheduled(5, at(DAY + 100), CODE, end=end))
+    answer = facts(109, scheduled=(REBOOT,))
+    (cordon,) = work(known, 110, policy=DRAINING, facts=answer).steps
+    assert isinstance(cordon, CordonNode)
+    drained = cordoned(known, cordon.cause, "node-0", at(200))
+    assert effects(work(drained, DAY + 200, policy=DRAINING, facts=answer)) == []
+    assert effects(work(drained, 2 * DAY + 100, policy=DRAINING, facts=answer)) == ["uncordon"]
+
+
+def test_a_node_is_used_again_only_once_ec2_lists_its_retirement_no_more() -> None:
+    """AWS may retire it days after the date."""
+    known = record(scheduled(5, at(DAY + 100)))
     policy, answer = ReactionPolicy(ending=Reaction.DRAIN), facts(109, scheduled=(STOP,))
     (cordon,) = work(known, 110, policy=policy, facts=answer).steps
     assert isinstance(cordon, CordonNode)
-    drained = cordoned(known, cordon.cause, "node-0", at(200))
-    assert effects(work(drained, DAY + 200, policy=policy, facts=answer)) == []
-    assert effects(work(drained, 2 * DAY + 100, policy=policy, facts=answer)) == ["uncordon"]
+    drained, late = cordoned(known, cordon.cause, "node-0", at(200)), 5 * DAY
+    assert effects(work(drained, late, policy=policy, facts=facts(late - 1, scheduled=(STOP,)))) == []
+    listed = STOP.model_copy(update={"id": "e-1", "not_before": at(DAY + 100)})
+    lost = observed(cordoned(record(), "ec2:e-1@x", "node-0", at(200)), policy=policy)
+    lost = lost.with_answer(facts(late - 1, scheduled=(listed,)), {})
+    assert effects(work_for_instance(lost, at(late))) == [], "known from EC2 only, after a lost workflow"
+    over = observed(drained, policy=policy).with_answer(facts(late - 1), {})
+    assert effects(work_for_instance(over, at(late))) == ["uncordon"], "it is no forged event either"
 
 
 CODE = "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"
@@ -892,6 +908,40 @@ def test_a_launch_that_its_pool_never_lists_is_closed(misses: int, seconds: int)
     planned = fold(known, scheduled(0, at(DAY * 14)))
     assert not hooked(planned, seconds, **alone, pool=pool).close
     assert not hooked(known, seconds, **alone | {"policy": DRAINING}, pool=pool).close, "its hook is completed first"
+
+
+LISTED_POOL = AWSMachinePool.model_validate(
+    {
+        "metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"},
+        "spec": {
+            "providerID": f"arn:aws:autoscaling:{KEY.region}:{KEY.account}:x:1:autoScalingGroupName/{GROUP}",
+            "providerIDList": [f"aws:///eu-central-1a/{ID}"],
+        },
+    }
+)
+ALONE: dict[str, Any] = {"machine": None, "owner": None, "pool": LISTED_POOL, "joined": "node-7"}
+
+
+@pytest.mark.parametrize("gone", [{"value": "terminated"}, {"found": False}], ids=["terminated", "unknown"])
+def test_the_lost_end_of_a_drained_instance_in_a_pool_without_machines_is_noticed(gone: dict[str, Any]) -> None:
+    """No sweep includes it; its workflow would stay open for ever."""
+    drained = hook_ended(cordoned(record(hook(4)), hook(4).key, "node-7", at(80)), "t-1", at(90))
+    waiting = work(drained, 900, facts=facts(800), **ALONE)
+    assert (effects(waiting), questions_of(waiting), waiting.deadline) == ([], (), at(DAY + 800))
+    assert questions_of(work(drained, DAY + 800, facts=facts(800), **ALONE)) == (Question.INSTANCE,)
+    world = observed(drained, facts=facts(800), **ALONE)
+    for seconds in (DAY + 800, DAY + 900, DAY + 1000):
+        world = world.with_answer(facts(seconds, **gone), {})
+    assert work_for_instance(world, at(DAY + 5000)).close
+
+
+def test_the_lost_end_of_a_scheduled_event_in_a_pool_without_machines_is_noticed() -> None:
+    known = cordoned(record(scheduled(5, at(100))), "arn:h@" + str(int(at(100).timestamp())), "node-7", at(80))
+    world = observed(known, policy=ReactionPolicy(ending=Reaction.DRAIN), facts=facts(90, scheduled=(STOP,)), **ALONE)
+    asking = work_for_instance(world, at(DAY + 90))
+    assert (effects(asking), questions_of(asking)) == ([], (Question.INSTANCE, Question.STATUS))
+    over = work_for_instance(world.with_answer(facts(DAY + 90), {}), at(DAY + 91))
+    assert effects(over) == ["uncordon"]
 
 
 def test_a_hook_by_deletion_of_the_machine_is_completed_once_it_is_gone() -> None:

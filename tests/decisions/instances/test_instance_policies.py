@@ -38,6 +38,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.disruption_budget import Turn
+from domain.instances.drained_pods import Pod, end_of_drain
 from domain.instances.ec2_answers import answered
 from domain.instances.event_record import InstanceRecord, cordoned, fold, impossible
 from domain.instances.event_verification import Question
@@ -588,6 +589,13 @@ def emptying(**changes: Any) -> EmptyNode:
 
 def reasons(notices: list[Notice], about: Key = AM_0) -> list[str]:
     return [each.reason for each in notices if each.about == about]
+
+
+@pytest.mark.parametrize("grace", [10**12, 2**63 - 1])
+def test_a_pod_that_asks_for_ages_to_end_does_not_break_a_forced_drain(grace: int) -> None:
+    pod = Pod.model_validate({"spec": {"terminationGracePeriodSeconds": grace}})
+    until, how = BEGUN + timedelta(seconds=100), Draining(budgets=Budgets.FORCE)
+    assert end_of_drain(how, BEGUN, until, [pod]) == BEGUN + timedelta(seconds=50)
 
 
 async def test_pods_are_evicted_with_the_grace_period_that_is_wished_for() -> None:

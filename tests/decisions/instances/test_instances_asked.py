@@ -13,7 +13,7 @@ from activities.aws.instances import MOST_AT_ONCE, complete_hook, describe, desc
 from activities.aws.session import Services
 from domain.instances.event_verification import Question
 from domain.instances.events import InstanceState
-from engine.errors import Invalid
+from engine.errors import Invalid, Unavailable
 
 NOW = datetime(2026, 5, 4, 10, 0, tzinfo=UTC)
 REGION = "eu-central-1"
@@ -97,6 +97,15 @@ def test_all_that_is_asked_about_at_once_is_answered() -> None:
         assert (facts.found, facts.state, facts.spot_code) == (True, InstanceState.RUNNING, "marked-for-termination")
         assert [event.code for event in facts.scheduled] == ["instance-stop"]
         assert (facts.group, facts.lifecycle) == ("g", "InService")
+
+
+def test_an_empty_answer_about_statuses_withdraws_no_scheduled_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    aws, ended = Aws(), [{"InstanceId": IDS[0], "State": {"Name": "terminated"}}]
+    monkeypatch.setattr(aws, "describe_instance_status", lambda **_: {})
+    with pytest.raises(Unavailable, match="the status of none of 1 instances"):
+        describe(cast(Services, aws), REGION, IDS[:1], (Question.STATUS,), NOW)
+    monkeypatch.setattr(aws, "describe_instances", lambda **_: {"Reservations": [{"Instances": ended}]})
+    assert describe(cast(Services, aws), REGION, IDS[:1], (Question.STATUS,), NOW)[IDS[0]].gone
 
 
 def test_groups_that_come_in_parts_are_all_found() -> None:

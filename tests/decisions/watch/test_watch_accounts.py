@@ -390,7 +390,11 @@ def test_an_account_that_waits_for_room_wakes_its_pool(world: World) -> None:
 )
 @pytest.mark.parametrize(
     ("resumed", "woken"),
-    [(edited(account(), "spec.awsAccountID", ""), "Organization/aws"), (account(state="Ready"), VALIDATION)],
+    [
+        (edited(account(), "spec.awsAccountID", ""), "Organization/aws"),
+        (account(state="Creating"), "Organization/aws"),  # it may wait for its turn to opt in
+        (account(state="Ready"), VALIDATION),
+    ],
 )
 def test_what_a_paused_account_was_left_out_of_is_woken_when_it_is_resumed(
     world: World, resumed: Obj, woken: str, pause: dict[str, str]
@@ -413,6 +417,13 @@ def test_a_support_case_and_a_gone_account_concern_the_organization(world: World
 def test_a_new_claim_wakes_its_pool_and_an_unnamed_one_all(world: World) -> None:
     assert world.wakes("AccountClaim", None, claim()) == {"AccountPool/pool"}
     assert world.wakes("AccountClaim", None, claim(accountPool="")) == {"AccountPool/pool", "AccountPool/other"}
+
+
+def test_a_waiting_claim_is_woken_when_its_pool_goes(world: World) -> None:
+    gone = obj("pool")
+    assert "AccountClaim/claim" in world.wakes("AccountPool", gone, None)
+    assert "AccountClaim/claim" not in world.wakes("AccountPool", None, gone)
+    assert "AccountClaim/claim" not in world.wakes("AccountPool", obj("other"), None)
 
 
 @pytest.mark.parametrize("name", ["perdure.dev/paused", "managed.openshift.com/fake"])

@@ -14,14 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from activities.aws.existing_accounts import owner_of
 from activities.aws.organization import list_accounts, list_attempts
 from activities.aws.session import Member, Sessions
-from domain.accounts import ACCOUNT
-from domain.accounts.constants import NAME_PREFIX
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, NAME_PREFIX
 from domain.accounts.iam_and_instance_tags import REGION_INIT_TAG_NAME
 from domain.accounts.organization import MemberAccount
 from domain.accounts.resources import Account, AccountState
 from domain.reading import read_all
 from engine.errors import ApiError
 from engine.kube import BlockingKube
+from engine.kube.json import JsonObject, text
 from starters.cli.audits import Finding
 from starters.cli.audits.accounts.cases import open_cases, unwanted_cases
 from starters.cli.audits.accounts.drift import drifted
@@ -36,6 +37,16 @@ _AT_ONCE = 16
 # Organizations allows few calls a second for all clients of an organization.
 _TAGS_AT_ONCE = 2
 
+_DELETE = "delete the Account, which deletes what Perdure created in the customer's account"
+_UNLINK = (
+    f"if that claim never used it, blank its spec.claimLink and remove its annotation {CLAIM_UID_ANNOTATION}: it "
+    "becomes free for the claim's legal entity"
+)
+_CORRECT = "correct the claim's spec.accountLink; the claim's release returns this Account in any case"
+_RELEASE = (
+    f"remove its annotation {CLAIM_UID_ANNOTATION}, create the claim with its legal entity and spec.accountLink, and "
+    "delete that claim: its release cleans the account"
+)
 _ASK = "find out who owns it; close it, or create an Account with its id"
 
 
@@ -48,6 +59,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
     """The Accounts are read before and after AWS, because accounts may be created or closed meanwhile."""
     before, _ = _accounts(kube)
+    claimless = _claimless(kube, before)
     members = list_accounts(sessions)
     creating = {attempt.name for attempt in list_attempts(sessions, "IN_PROGRESS")}
     after, found = _accounts(kube)
@@ -57,6 +69,8 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
     found += without_owner(owners, sessions.config().shard_name or "")
     found += doubled(after, members)
     found += without_account(before, members)
+    if claimless:  # claims may be created or released meanwhile
+        found += [finding for finding in _claimless(kube, after) if finding in claimless]
     found += federated_findings(sessions, kube, thorough=thorough)
     found += _cases(sessions, before, after)
     if thorough:
@@ -147,6 +161,41 @@ def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount
         else:
             continue
         yield _finding(f"Account {_path(account)}", problem, "delete the Account; `perdure abandon` if that is stuck")
+
+
+def _claimless(kube: BlockingKube, accounts: Sequence[Account]) -> list[Finding]:
+    try:
+        claims = kube.list(ACCOUNT_CLAIM).items
+    except ApiError as error:
+        warn(f"Accounts were not compared with claims: {error.message}")
+        return []
+    return list(without_claim(accounts, claims))
+
+
+def without_claim(accounts: Sequence[Account], claims: Iterable[JsonObject]) -> Iterable[Finding]:
+    """Accounts that name a claim which does not exist, for example because its finalizer was removed by hand, or which
+    names another Account: because the replaced operator gave it two, or because a tenant edited `spec.accountLink`.
+    """
+    by_name = {(text(each, "metadata", "namespace"), text(each, "metadata", "name")): each for each in claims}
+    links = {(each.metadata.name, each.spec.claim_link_namespace, each.spec.claim_link) for each in accounts}
+    for account in accounts:
+        meta, name = account.metadata, (account.spec.claim_link_namespace, account.spec.claim_link)
+        if not account.spec.claim_link:
+            continue
+        claim, advice = by_name.get(name), _DELETE if account.customers else _RELEASE
+        link = text(claim or {}, "spec", "accountLink")
+        if claim is None:
+            which = "which does not exist: nothing releases it"
+        elif meta.annotations.get(CLAIM_UID_ANNOTATION) not in (None, text(claim, "metadata", "uid")):
+            which = "but records the uid of a former claim: nothing releases it"
+        elif link in ("", meta.name):
+            continue
+        elif (link, *name) in links:
+            which, advice = f"which has Account {link}, too", _DELETE if account.customers else _UNLINK
+        else:
+            which, advice = f"whose spec.accountLink is {link}, which does not name the claim", _CORRECT
+        problem = f"held by AccountClaim {'/'.join(name)}, {which}"
+        yield _finding(f"Account {_path(account)}", problem, advice)
 
 
 def _look_inside(sessions: Sessions, accounts: Sequence[Account], members: Sequence[MemberAccount]) -> list[Finding]:
