@@ -126,7 +126,9 @@ class Token:
     def _held(self) -> Iterator[None]:
         if not self._lock.acquire(timeout=self._timeout_seconds):
             raise Unavailable(
-                f"{self._call}: another request has had no answer for {self._timeout_seconds:g} s", code="Busy"
+                f"{self._call}: not sent, because another request for a token has had no answer for "
+                f"{self._timeout_seconds:g} s",
+                code="Busy",
             )
         try:
             yield
