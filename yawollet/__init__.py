@@ -7,6 +7,5 @@ LoadBalancer ──watch──► pass ──► snapshot ──ADS──► Env
     LoadBalancerMachine ◄── conditions, metrics (conditions.py, measurements.py)
 
 It replaces yawol's agent of the same name. Flags, ports, conditions, metrics and Events are the same, so both agents
-run in the same machine image and work with both controllers. Unlike yawol's, this agent never answers Envoy with an
-empty snapshot, which would remove all listeners of a running Envoy.
+run in the same machine image and work with both controllers.
 """

@@ -8,8 +8,8 @@ agent may repeat a version number. Without a snapshot the agent does not answer,
 answer without listeners would remove all listeners.
 
 Envoy accepts clusters after it has checked their backends' health, which takes 5 seconds if a backend is dead. Changed
-listeners are sent only after that, so a new port works from the start. Unchanged listeners are sent at once, so that
-Envoy is soon up to date after a change of endpoints.
+listeners are sent only after that, so a new port works from the start. Unchanged listeners are sent at once, because
+Envoy counts as up to date only if its clusters and listeners have the new version.
 
 Envoy applies the valid parts of an answer that it refuses.
 https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol

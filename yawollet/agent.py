@@ -179,7 +179,7 @@ class Agent:
                 machine_object = await self._api.get(LOAD_BALANCER_MACHINE, options.namespace, options.machine)
                 continue
             return LoadBalancerMachine.model_validate(written)
-        raise AssertionError("the last attempt returns or raises")
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     # For readyz.
 

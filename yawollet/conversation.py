@@ -1,6 +1,6 @@
 """Turns LoadBalancers into snapshots for Envoy, handles its ACKs and NACKs, and keeps the accepted snapshot in a file.
 
-The agent starts with the snapshot from the file. A new snapshot is saved after Envoy has accepted all of it.
+A new snapshot is saved after Envoy has accepted all of it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Conversation:
             self._on_answer()
 
     async def serve(self, balancer: LoadBalancer, listen_address: str, cpus: int) -> tuple[bool, tuple[Notice, ...]]:
-        """Serve the LoadBalancer to Envoy. Returns whether anything was new, and notices about what was left out.
+        """Serve the LoadBalancer to Envoy. Returns whether anything was new, with notices about what was left out.
 
         If Envoy refuses resources, they are set aside, and the rest is served.
         """

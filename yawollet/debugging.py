@@ -55,7 +55,7 @@ async def _fault(command: Sequence[str], given: str) -> str:
     except TimeoutError:
         process.kill()
         await process.wait()
-        return f"it did not end within {_TIMEOUT_SECONDS} s"
+        return f"the command did not end within {_TIMEOUT_SECONDS} s"
     if process.returncode == 0:
         return ""
     return f"exit code {process.returncode}: {output.decode(errors='replace').strip()}"

@@ -1,8 +1,8 @@
 """The state of keepalived, which moves the virtual address between machines: it runs or not, and is master or not.
 
-keepalived writes a text file on SIGUSR2, which the machine image sends every 20 seconds. The body of each section
-(`VRRP Instance: ENVOY`) is parsed as YAML. A machine is master if it has become master more often than it has released
-mastership.
+A service of the machine image sends SIGUSR2 to keepalived every 20 seconds. Then keepalived writes a text file. The
+body of each section (`VRRP Instance: ENVOY`) is parsed as YAML. A machine is master if it has become master more often
+than it has released mastership.
 """
 
 from __future__ import annotations

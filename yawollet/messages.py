@@ -1,8 +1,8 @@
-"""Encodes documents as Envoy's protobuf messages, and decodes Envoy's requests.
+"""Encodes documents (Envoy's resources in JSON form) as protobuf messages, and decodes Envoy's requests.
 
-Only the used fields are described, by number, in a descriptor pool of our own: packages with Envoy's own descriptors
-overwrite modules that OpenTelemetry needs. Other fields are skipped when a message is read, and refused in a document,
-so a document never loses a field.
+Only the used fields are described, by number. The descriptor pool is our own, because packages with Envoy's descriptors
+overwrite modules that OpenTelemetry needs. Other fields of a request are skipped; in a document they are an error, so
+that none is lost.
 
 The numbers are those of Envoy's v3 API (https://github.com/envoyproxy/envoy/tree/main/api), which never change within
 that version.

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def installation_of(settings: Settings) -> Installation | None:
-    """Settings for Services; None if one is missing. The log names it if namespace and Secret are set."""
+    """None if a needed setting is missing. If namespace and Secret are set, this is logged as an error."""
     given = {name: getattr(settings, f"loadbalancers_{name}") for name in Installation.model_fields}
     missing = [variable_of(f"loadbalancers_{name}") for name in _NEEDED if not given[name]]
     if missing:

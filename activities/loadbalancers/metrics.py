@@ -1,8 +1,7 @@
 """The results of the sweep over OpenStack projects, exported by the worker that made the last sweep.
 
 A value expires after two sweep intervals: by then another worker has a newer value, or no sweeps are made any more. An
-orphan counts only if two consecutive sweeps of this process find it, so that objects being created do not count. If
-several clusters share a project, each counts the objects of the others as orphans.
+orphan counts only if two consecutive sweeps of this process find it, so that objects being created do not count.
 """
 
 from __future__ import annotations

@@ -24,5 +24,5 @@ class Predecessor:
         self._namespace = namespace
 
     async def leads(self, kind: Kind) -> str:
-        """Why yawol's controller still leads; empty if Perdure may act on the kind."""
+        """Why Perdure may not act on the kind: yawol's controller still leads. Empty if Perdure may act."""
         return await self._leaders.leads("yawol", self._namespace, LEASES[kind.name])

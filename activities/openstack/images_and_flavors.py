@@ -61,4 +61,4 @@ def _found_several(fitting: list[JsonObject]) -> str:
     if not names:
         return "there is none"
     more = ", ..." if len(names) > _MOST_NAMED else ""
-    return f"not exactly one, but {len(names)} ({', '.join(names[:_MOST_NAMED])}{more})"
+    return f"there must be exactly one, but there are {len(names)} ({', '.join(names[:_MOST_NAMED])}{more})"

@@ -126,7 +126,7 @@ class Token:
     def _held(self) -> Iterator[None]:
         if not self._lock.acquire(timeout=self._timeout_seconds):
             raise Unavailable(
-                f"{self._call}: not sent, because another thread's request has had no answer for "
+                f"{self._call}: not sent, because another request for a token has had no answer for "
                 f"{self._timeout_seconds:g} s",
                 code="Busy",
             )

@@ -1,8 +1,7 @@
 """Observes the cloud objects of one load balancer or machine, or of a whole project.
 
 A LoadBalancer takes 3 calls, and one more call each for server groups, for an existing floating IP, and for the ports
-that use a group about to be deleted. A machine takes 2 calls, and a whole project 5. Each further page of a list is
-another call.
+that use a group about to be deleted. A machine takes 2 calls, and a whole project 5.
 
 Lists may lag. So if a list lacks a recorded object of one load balancer or machine, the object is read by its id. Only
 this read shows whether the object is gone. Server groups are not read by id. A failed call fails the observation: a

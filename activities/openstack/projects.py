@@ -80,9 +80,7 @@ class Projects:
         return _Known(time.monotonic(), version, mapping(found, "data"), {})
 
     def _settled(self, key: tuple[str, str], read: _Known) -> _Known:
-        """Store an entry and return it: the known entry with its tokens if the Secret's version is unchanged, otherwise
-        `read`.
-        """
+        """The known entry with its tokens if the Secret's version is unchanged; else `read`, which replaces it."""
         known = self._known.get(key)
         if known is not None and known.resource_version == read.resource_version:
             known.read_at = read.read_at

@@ -75,7 +75,7 @@ class Project:
         query: Query = (),
         version: str = "",
     ) -> object:
-        """The object or list under the answer's key `holds`; raises Absent if the object does not exist."""
+        """The object or list at the key `holds` of the answer; raises Absent if the object does not exist."""
         return self._held(_Request(self._call(api, kind, operation, what), "GET", path, query, version=version), holds)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:

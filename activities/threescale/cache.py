@@ -1,4 +1,4 @@
-"""The informer cache of the 3scale kinds, indexed by names, references, and names and ids in 3scale.
+"""The informer cache of the 3scale kinds, indexed by reference names, referenced names, names in 3scale, and ids.
 
 Lookups skip objects that cannot be parsed. Secrets are not cached: a worker has no right to list them.
 """

@@ -67,7 +67,7 @@ class ApplicationSubject(Subject[Application]):
         )
 
     async def holders(self, *found: int) -> tuple[Holder, ...]:
-        """Includes all other Applications of the account."""
+        """As for other kinds, and in addition all other Applications of the account."""
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
         others = self.cache.referring(Application, account)
         return (*await super().holders(*found), *holders_of(self.resource, self.provider.url, others))

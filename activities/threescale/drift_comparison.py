@@ -23,8 +23,8 @@ class Comparison:
         self._metrics: dict[str, object] = {}  # answers with metrics of backends, by path; Products need them, too
 
     async def differs(self, resource: CustomResource) -> bool:
-        """Whether a pass over the object would write to 3scale. False if the object is not in sync, because its pass is
-        due anyway.
+        """Whether a pass over the object would write to 3scale. False for an object that is known to be out of sync:
+        it is not compared, because its pass is due anyway.
         """
         secrets = self._context.secrets()
         world = await self._context.subject(resource, secrets).observed()

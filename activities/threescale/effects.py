@@ -201,7 +201,7 @@ class Effects(Activities):
         return Stored(obj=obj)
 
     async def _show(self, patch: JsonPatch) -> Stored:
-        """If the replaced operator's CRDs drop the digests, the digests are written to an annotation."""
+        """If the API server drops `status.digests` (`digests.py`), also write them to an annotation."""
         stored = await self._store(patch, status=True)
         status = patch["status"]
         dropped = annotated(self._resource, status) if isinstance(status, dict) else {}

@@ -43,7 +43,7 @@ _LOST = Gauge("perdure_threescale_without_owner", "Entries with the operator's m
 _SWEPT = Gauge("perdure_threescale_swept_timestamp_seconds", "When a tenant was last swept without error.", ["tenant"])
 _VERSION = Gauge(
     "threescale_version_info",
-    "The version of Perdure, under the 3scale operator's name.",
+    "The version of Perdure; the metric has the name that the 3scale operator gave it.",
     ["operator_version", "version"],
 )
 _VERSION.labels(version("perdure"), version("perdure")).set(1)

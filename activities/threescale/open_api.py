@@ -82,7 +82,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:
-        """After a conflict, or if the object is absent, the newest version is read into the cache."""
+        """If the API server answers that the child has changed or is gone, the child is read into the cache again."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:

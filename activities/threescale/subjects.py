@@ -54,7 +54,7 @@ class Subject(ABC, Generic[R]):
         self.provider = await self.secrets.account(self.namespace, secret)
 
     async def find_tenant(self) -> None:
-        """Find the object's tenant, and the tenants of siblings whose status names no tenant."""
+        """Find the object's tenant, and those of its siblings (by name in 3scale) whose status names no tenant."""
         await self.find_account(named_secret(self.resource))
         await self._find_homes(self.cache.siblings(self.resource))
 
@@ -79,7 +79,7 @@ class Subject(ABC, Generic[R]):
         return shares_tenant(self.resource, self.provider.url, other, self._homes.get(other.metadata.uid, ""))
 
     async def holders(self, *found: int) -> tuple[Holder, ...]:
-        """Other objects of the tenant with this object's id, or with a `found` id."""
+        """Other objects of the tenant with this object's id in 3scale, or with one of the ids `found`."""
         resource = self.resource
         if not isinstance(resource, RemoteResource):
             return ()

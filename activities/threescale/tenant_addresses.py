@@ -1,6 +1,7 @@
 """Addresses of tenants that passes have read from Secrets in the last seconds.
 
-With these addresses a pass knows which objects of the same name are in its tenant, without reading their Secrets.
+With these addresses a pass knows which objects with its object's name or id in 3scale are in the same tenant, without
+reading their Secrets.
 """
 
 from __future__ import annotations

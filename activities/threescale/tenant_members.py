@@ -1,4 +1,4 @@
-"""Tenants' objects and lists, for the sweep and the audit."""
+"""For the sweep and the audit: each tenant's custom resources, and reads of its lists in 3scale."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """The text `A/B`: B is a fingerprint of the inputs of the security group's rules, A of all other inputs."""
+        """The fingerprints `A/B`: A of the inputs of all cloud objects except rules, B of the inputs of the rules."""
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"

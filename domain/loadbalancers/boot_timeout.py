@@ -41,8 +41,8 @@ def waits_for_server(machine: LoadBalancerMachine) -> bool:
 def waiting_patch(
     machine: LoadBalancerMachine, blocker: Blocker | None, now: datetime, *, has_server: bool
 ) -> JsonPatch:
-    """The patch that records what the machine waits for: quota or OpenStack. After the wait, it records that the boot
-    time begins. A delay by this process's own limits is not recorded.
+    """The patch that records that the machine waits for quota or OpenStack, or, after the wait, that its boot time
+    begins. A delay that Perdure causes (`Blocker.ours`) is not recorded.
     """
     annotations = machine.metadata.annotations
     waits = tuple(each for each in (QUOTA_ANNOTATION, OUTAGE_ANNOTATION) if each in annotations)

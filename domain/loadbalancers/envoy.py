@@ -6,9 +6,9 @@ yawol's names: `TCP-80`, `UDP-53`.
     port 80/TCP ──► listener TCP-80: [source ranges] ──► tcp_proxy ──► cluster TCP-80 ──► nodes at the node port
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
-An invalid port or endpoint is left out and reported; yawol refuses the whole configuration. If source ranges are
-given but none is valid, an access rule without policies denies all sources; without the rule all would be allowed. As
-in yawol, source ranges do not apply to UDP: only the security group filters UDP.
+An invalid port or endpoint is left out and reported, whereas yawol refuses the whole configuration. If source ranges
+are given but none is valid, an access rule without policies denies all sources; without the rule all would be allowed.
+As in yawol, source ranges do not apply to UDP: only the security group filters UDP.
 """
 
 from __future__ import annotations

@@ -51,11 +51,11 @@ _NATURES = {
 class Blocker(Model):
     why: str
     nature: Nature
-    ours: bool = False  # a limit of this process, which passes soon and is not reported
+    ours: bool = False  # caused by Perdure: a limit of calls, a shutdown or a pause; not reported
 
     @classmethod
     def of(cls, refusal: Refusal) -> Blocker:
-        """Conflicts and absences end by themselves: another observation resolves them."""
+        """A conflict or an absent object counts as under way, because the next observation resolves it."""
         nature = Nature.QUOTA if refusal.code == QUOTA else _NATURES.get(refusal.type, Nature.REFUSED)
         return cls(why=refusal.message, nature=nature, ours=refusal.code in _OURS)
 

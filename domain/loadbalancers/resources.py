@@ -1,8 +1,8 @@
 """The area's custom resources with all of yawol's fields, including deprecated names.
 
 Reading is tolerant: durations and times stay text. Where yawol distinguishes an absent field from an empty one, an
-absent field is None; the template hash depends on this. Aliases with an underscore are yawol's former names, which are
-still read; no attribute may have such a name.
+absent field is None; the template hash depends on this. Aliases with an underscore are yawol's former names of fields,
+which are still read. No attribute may be named like such an alias.
 """
 
 from __future__ import annotations
@@ -344,7 +344,8 @@ class MachineStatus(KubeModel):
     metrics: tuple[Metric, ...] = Field((), description="What the machine's agent measured.")
     creation_timestamp: DateTime[str | None] = Field(None, description="When the server was created.")
     last_openstack_reconcile: DateTime[str | None] = Field(
-        None, description="When the cloud was found up to date. A later time is written only with another change."
+        None,
+        description="When its cloud objects were found up to date. Renewed only if the status changes anyway.",
     )
     server_id: str | None = Field(None, alias="serverID", description="The server's id.")
     port_id: str | None = Field(None, alias="portID", description="Deprecated: see defaultPortID.")

@@ -51,8 +51,8 @@ def plan_set(
 ) -> SetPlan:
     """The plan for a set that is not being deleted.
 
-    `machines` are sorted with the oldest first. `fleet` counts the machines of the whole installation. `quota_refused`:
-    a machine of the set waits for quota. `taken` and `noted` are fields of SetWorld.
+    `machines` are sorted with the oldest first. `quota_refused`: a machine of the set waits for quota. `taken` and
+    `noted` are fields of SetWorld.
     """
     alive = [
         MachineReadiness(machine=each, health=health_of(each, now, timings))

@@ -49,7 +49,7 @@ def decide_set(world: SetWorld, now: datetime) -> Decision:
         return _ending(world)
     if token := retry_wanted(machine_set.metadata):
         retried = writes(world, tried_again(token))
-        return _decision(world, SetPhase.SCALING, "end the pause, because a retry was requested", retried)
+        return _decision(world, SetPhase.SCALING, "end the delay of the next machine: a retry was requested", retried)
     if world.fleet is None and _asks_fleet(world, now):
         return _decision(
             world, SetPhase.SCALING, "find out whether any machine of the installation reports", (AskFleet(),)

@@ -37,7 +37,7 @@ class SecretContent(Model):
 
 
 class ObservedAuth(ObservedOne):
-    """`done` contains the slots of the writes that this pass has completed."""
+    """`done` contains the key (`Write.slot`) of each write that this pass has completed."""
 
     item: ClassVar[type[FoundApplication]] = FoundApplication
     wrapper: ClassVar[Resource] = Resource.APPLICATION

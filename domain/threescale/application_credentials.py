@@ -1,7 +1,7 @@
 """The Secret's keys that hold an application's credentials; they depend on the product's authentication.
 
-An ApplicationAuth sets an existing application's credentials. With OIDC it reads `ApplicationKey`; an Application
-reads `ClientID` and `ClientSecret`.
+An ApplicationAuth sets an existing application's credentials. With OIDC, an ApplicationAuth reads `ApplicationKey`,
+whereas an Application reads `ClientID` and `ClientSecret`.
 """
 
 from __future__ import annotations

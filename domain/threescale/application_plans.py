@@ -18,7 +18,7 @@ from domain.threescale.resources.shared import MetricReference
 _PUBLISHED = "published"
 
 MetricIds = Mapping[tuple[str, str], int]
-"""Ids of metrics. A key has the backend's system name (empty for the product's own metrics) and the metric's."""
+"""Ids of metrics, by the system names of backend and metric; the former is empty for the product's own metrics."""
 
 
 def metric_ids(

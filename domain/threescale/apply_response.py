@@ -132,7 +132,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
 def _looked_up(
     kind: type[FoundService | FoundBackendApi], read: Read, answer: object, system_name: str
 ) -> dict[str, object]:
-    """The fields after the entry was read by id, or searched for by name in a list."""
+    """The fields of 3scale's state that change when the entry is read by id, or searched for by name in a list."""
     wrapper = read.resource.value
     listed = answers_of(wrapper, answer) if not read.of else () if answer is None else (answer_of(wrapper, answer),)
     entries = [kind.model_validate(each) for each in listed]

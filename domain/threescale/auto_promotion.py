@@ -3,8 +3,8 @@
     deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics can be deleted
 
 Each deployed configuration is promoted in the same pass. The digest of the promoted configuration is stored
-(`digests.py`); versions are read only if the digest changes, or for a comparison. 3scale promotes each version only
-once. A product without backends has no version.
+(`digests.py`). Versions are read only if the digest changes, or if the whole product is compared with 3scale. 3scale
+promotes each version only once. A product without backends has no version.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
     """The write that clears the `synced` digest before a change that Products must notice; empty if no such change is
-    due. If the process crashes during the change, the next pass notices it.
+    due. After a crash, the cleared digest tells the next pass that the change may have been made.
     """
     gateway = before.gateway == desired.gateway and any(shows_in_gateways(each) for each in sync.writes)
     # With a metric, 3scale deletes the limits and prices that Products have for it. If a metric is created although the

@@ -28,8 +28,8 @@ def takes_along(meta: ObjectMeta) -> bool:
 
 
 def goes_with_product(application: Application, product: Product | None, desired: Digests | None) -> str:
-    """Why the application is deleted; else empty. An application that changes its plan stays: its digests differ from
-    `desired`.
+    """Why the application is deleted; empty if it stays. It stays if its spec has changed since its last sync (its
+    stored digests differ from `desired`): it may be moving to another plan.
     """
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
         return ""
@@ -54,7 +54,7 @@ def waits_for_applications(product: Product, applications: Iterable[Application]
 def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
     """Whether the recorded owner of this kind and name is gone, even if a new object has the owner's name.
 
-    A recorded owner with another name is ignored, because the object has moved to a new owner since.
+    A recorded owner that is not called `name` is ignored: the object has moved to the owner `name` since.
     """
     noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
     return bool(noted) and (owner is None or owner.metadata.uid not in noted)

@@ -3,8 +3,8 @@
     New ─► Waiting ─a DeveloperUser with the role admin waits for it─► signup ─► Ready ─new spec, drift─► Ready
         any ─deletion─► the account is deleted with its users and applications
 
-Clients treat the waiting DeveloperUser as created (`conditions.py`). The signup creates account and user together; then
-the lifecycle of the DeveloperUser finds the user. After a lost response the account is found by its admin's name.
+The signup creates account and user together; then the lifecycle of the DeveloperUser finds the user. After a lost
+response the account is found by its admin's name.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
                                         └► marked entries ─► without an object
     some Products and Backends, in turn ─► all their parts
 
-Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists contain no
-metrics, rules or plans. Users and document bodies are compared only after `perdure retry`, or when a pass reads them
-for another reason. Applications, documents and policies have no mark, so their entries without an object are not found.
+The lists contain no metrics, rules or plans. Users and document bodies are not compared. Applications, documents and
+policies have no mark, so their entries without an object are not found.
 """
 
 from __future__ import annotations

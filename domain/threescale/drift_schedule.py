@@ -38,7 +38,7 @@ def is_compared(meta: ObjectMeta, memory: Memory, now: datetime, *, begun: bool)
 
 
 def compared_next(world: Observed, memory: Memory, now: datetime, *, begun: bool) -> datetime | None:
-    """When an object in sync is compared without a request; None if that is not necessary."""
+    """When an object in sync is compared although neither a person nor the sweep requests it; None if it is not."""
     if world.look:
         return None
     return now + COMPARED_AFTER_CHANGE if world.recalled and begun else memory.compare_at

@@ -43,7 +43,7 @@ class RuleEdit(Model):
 
 
 def without(obstacles: Iterable[Write], rules: Iterable[MappingRule], ids: Mapping[str, int]) -> list[MappingRule]:
-    """The rules whose metrics exist and are not deleted as obstacles."""
+    """The rules whose metric exists and is not among those that `obstacles` delete."""
     names = {each.about for each in obstacles}
     return [each for each in rules if each.metric_method_ref in ids and each.metric_method_ref not in names]
 

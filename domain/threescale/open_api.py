@@ -6,9 +6,9 @@
         any ─► Orphan: tenant or Secret is missing   any ─► Invalid: wrong document   any ─► Failed: an object failed
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
-An OpenAPI itself makes no call to 3scale. Changes to the specs of the generated Product and Backend are reverted. The
-names of both objects never change, even if the title does, because a new Product would have no applications. Because of
-the finalizer both objects are deleted even without a garbage collector; `--cascade=orphan` keeps them.
+An OpenAPI itself makes no call to 3scale. The names of its Product and Backend never change, even if the title does,
+because a new Product would have no applications. Because of the finalizer both objects are deleted even without a
+garbage collector; `--cascade=orphan` keeps them.
 """
 
 from __future__ import annotations
@@ -293,7 +293,9 @@ def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
-    """The patch with complete lists from `whole`: in a merge patch, a null inside a list removes no field."""
+    """The patch, with each list replaced by the list of `whole`, which has no nulls. In a merge patch, a null removes a
+    field, but not inside a list.
+    """
     return {
         name: whole.get(name, value)
         if isinstance(value, list)

@@ -3,8 +3,7 @@
     title ─► names of both objects  first server ─► address of the backend, base path of every rule
     operation ─► method and mapping rule          security ─► how callers authenticate
 
-Extensions in the document contain 3scale settings: metrics, policies and plans of the product, and an operation's
-metric. Operations with the same derived system name share a method, which gets the first operation's description.
+Operations with the same derived system name share a method, which gets the first operation's description.
 """
 
 from __future__ import annotations
@@ -145,7 +144,10 @@ def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
         if other is not call:
             raise Unreadable(f"{call.verb} {call.path} and {other.verb} {other.path} have the same operationId {id_!r}")
         if name == HITS:
-            raise Unreadable(f"{call.verb} {call.path} gets the built-in name {name!r}: set its operationId")
+            raise Unreadable(
+                f"the method of {call.verb} {call.path} would be named {name!r}, like 3scale's built-in metric: "
+                "give the operation another operationId"
+            )
         named.append((name, call))
     return named
 

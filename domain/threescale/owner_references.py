@@ -1,4 +1,4 @@
-"""Owner references to Tenants that cascade, to accounts and to OpenAPIs."""
+"""Owner references to accounts, to OpenAPIs, and to Tenants with the annotation `perdure.dev/cascade`."""
 
 from __future__ import annotations
 

@@ -5,10 +5,9 @@
     Tenant               its master's (`tenant.py`)
     other kinds          their own
 
-    the named Secret ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
-
-The first source that is named or exists decides, even if it lacks a key. After a move to another tenant an object is
-searched for by name, because its id may belong to another object there.
+The source is the Secret that the object names; otherwise the Secret `threescale-provider-account`, if it exists;
+otherwise the APIManager, with the Secret `system-seed`. If the source lacks a key, no other source is used. After a
+move to another tenant an object is searched for by name, because its id may belong to another object there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Validation of Product and Backend specs and of a DeveloperUser's e-mail address.
 
-Faults have a fixed order, so that their order never changes a status. Unlike the operator, Perdure compares friendly
-names with friendly names, not with system names. Application plans: `application_plan_validation.py`.
+Faults have a fixed order, so that their order never changes a status. To find duplicates, Perdure compares a friendly
+name with other friendly names; the replaced operator compared it with system names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whether a referent is usable, and how it blocks its referrers.
 
 A usable referent is in 3scale, in the same tenant, and not being deleted. An Invalid referent makes its referrers
-Invalid (`conditions.py`: the types that each kind shows). Any other unusable referent makes them Orphans, which wait
-for it by name. Faults are sorted by name, so that their order never changes a status.
+Invalid. Any other unusable referent makes them Orphans, whose status names the referent. Faults are sorted by name, so
+that their order never changes a status.
 """
 
 from __future__ import annotations

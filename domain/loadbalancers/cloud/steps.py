@@ -3,8 +3,8 @@
 Steps of one plan may run in parallel. A step contains everything needed to find its own earlier effect (name,
 description, mark).
 
-OpenStack's refusals and outages are returned to the lifecycle at once. Temporal's server retries only operations that
-complete by themselves, such as the deletion of a server.
+OpenStack's refusals and outages are returned to the lifecycle at once. Temporal retries an action only while OpenStack
+is still working on an earlier call, such as the deletion of a server.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A machine's access to the API server: a ServiceAccount with a permanent token, a Role, and a kubeconfig.
 
 All objects have the machine's name and namespace, and no labels or owners, as agents and people expect.
-kube-controller-manager writes the token to the Secret. It deletes the Secret when the ServiceAccount is gone. An agent
-may write only its own machine. It may read all load balancers and machines of its namespace: RBAC can restrict list and
-watch to one name only for requests with a field selector.
+kube-controller-manager writes the token to the Secret. An agent may write only its own machine, but read all load
+balancers and machines of its namespace. RBAC could restrict list and watch to one name, but would then refuse requests
+without a field selector.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ _PHASES = {
 _AWAITED = {
     MachinePhase.BOOTING: "its agent's first report",
     MachinePhase.MARKED: "its recovery",
-    MachinePhase.GIVEN_UP: "its set, which replaces it",
+    MachinePhase.GIVEN_UP: "its replacement by its set",
 }
 SET_ACTS = timedelta(seconds=30)  # how long the machine waits after a deadline for its set to act
 
@@ -147,7 +147,6 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """Records when all cloud objects were complete. Later, the time is updated only if the status changes anyway."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or blocker or not (plan.settled and news):
         return {}

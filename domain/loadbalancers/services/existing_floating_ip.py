@@ -1,8 +1,8 @@
 """The annotation `existingFloatingIP`: the user's floating IP as the address (`cloud/floating_ip.py` attaches it).
 
-While the annotation is unreadable, no LoadBalancer is created, because it would keep another address for good. After
-the creation, the LoadBalancer gets a changed address in two cases: it is the Service's present address, or the former
-floating IP does not work yet. An address that differs from the Service's causes a warning.
+While the annotation is unreadable, no LoadBalancer is created, because it would keep another address for good. If the
+annotation changes after the creation, its new address is used in two cases: the Service has this address already, or
+the floating IP that was requested before does not work yet. An address that the Service does not have causes a warning.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
     """The notices about an attempt whose answer was lost; empty if the attempt had no effect.
 
     `generation` is the LoadBalancer's generation before the attempt, 0 if there was no LoadBalancer. It is unknown
-    which parts the attempt changed, so each synchronized part is reported.
+    which parts a change affected, so ports, replicas and endpoints are all reported.
     """
     now = balancer.metadata.generation
     if generation == 0:

@@ -270,7 +270,7 @@ BROKEN = {
     "no name": (document(info={"title": "!?", "version": "1"}), {}, "gives no valid object name"),
     "metric": (document(**{"x-3scale-product": {"metrics": {"a": {"unit": "x"}}}}), {}, "friendlyName and unit"),
     "policy": (document(**{"x-3scale-product": {"policies": [{"name": "a"}]}}), {}, "name and version"),
-    "hits": (document(paths={"/a": {"get": {**ANSWERS, "operationId": "Hits"}}}), {}, "gets the built-in name 'hits'"),
+    "hits": (document(paths={"/a": {"get": {**ANSWERS, "operationId": "Hits"}}}), {}, "would be named 'hits'"),
     "one id twice": (
         document(paths={"/a": {"get": {**ANSWERS, "operationId": "x"}, "put": {**ANSWERS, "operationId": "x"}}}),
         {},
