@@ -151,9 +151,9 @@ Look up here what a condition of an object means, or which one to wait for, as i
 Most conditions are True or absent. These can also be False: conditions whose meaning in the table says so,
 `HasKeepalivedMaster`, all conditions that a load balancer's machine reports, and most conditions of 3scale objects. If
 a condition of an Account or AccountClaim is named after a state, it stays True after that state has passed; the present
-state is in `status.state`. The tables do not list reasons that come from an API, such as AWS's error codes, nor reasons
-of which there are too many; for these, read the condition's message. The types and reasons are taken from the code, and
-a test compares this page with the code.
+state is in `status.state`. The tables omit reasons that come from an API, such as AWS's error codes. If a condition has
+too many possible reasons for a table, they are omitted, too. In both cases, read the condition's message. The types and
+reasons are taken from the code, and a test compares this page with the code.
 """
 
 
