@@ -17,6 +17,7 @@ from domain.decision import Action, Queue, WhenUnwanted
 from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
 from domain.loadbalancers.cloud.world import CloudWorld
+from domain.loadbalancers.machine.api_access import SECRET_GONE
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.refused_calls import with_pause
 from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference
@@ -189,6 +190,10 @@ class CreateServer(Step):
     additional_networks: tuple[str, ...] = ()
     key_name: str = ""
     server_group_id: str = ""
+
+    def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
+        lost = world.learn(granted=SECRET_GONE) if refusal.code == SECRET_GONE else world
+        return super().refuse(lost, refusal)
 
 
 class DeleteSecurityGroup(_Deletion):

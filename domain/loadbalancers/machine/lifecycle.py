@@ -27,7 +27,7 @@ from domain.loadbalancers.config_rejection import config_fault
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, GIVEN_UP_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.fleet_silence import AskFleet
 from domain.loadbalancers.former_fields import machine_migration
-from domain.loadbalancers.machine.api_access import REMOVED, access_objects, access_status
+from domain.loadbalancers.machine.api_access import REMOVED, SECRET_GONE, access_objects, access_status
 from domain.loadbalancers.machine.world import AwaitServer, GrantAccess, LookAtMachine, MachineWorld, RevokeAccess
 from domain.loadbalancers.machine_health import HealthState, expires_at, health_of, mark_patches
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
@@ -200,10 +200,12 @@ def _mark(machine: LoadBalancerMachine) -> str:
 def _has_rights(world: MachineWorld) -> bool:
     """Whether the access objects exist: this workflow created them, or an unmarked machine's status names them all.
 
-    Lost rights may be why a machine was marked for deletion, so missing objects are recreated once for each mark.
+    Missing objects are recreated if the Secret is gone when the server is created, and once for each mark for deletion,
+    because lost rights may be its cause.
     """
     mark = _mark(world.machine)
-    return (not access_status(world.machine) and not mark) or world.known.granted == (mark or "new")
+    named = not access_status(world.machine) and not mark and world.known.granted != SECRET_GONE
+    return named or world.known.granted == (mark or "new")
 
 
 def _grant(world: MachineWorld) -> GrantAccess:

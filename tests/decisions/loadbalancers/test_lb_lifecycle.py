@@ -32,6 +32,7 @@ from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
 from domain.loadbalancers.cloud.world import LEAVING
+from domain.loadbalancers.machine.api_access import SECRET_GONE, access_status
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
 from domain.loadbalancers.machine.world import GrantAccess, LookAtMachine, RevokeAccess, SeenMachine
 from domain.loadbalancers.machine_health import is_master
@@ -418,6 +419,22 @@ def test_a_server_is_made_only_for_a_machine_with_rights() -> None:
     assert [type(each) for each in without.actions] == [GrantAccess]
     (create,) = decide_machine(machine_world(fresh, balancer(), seen), NOW).actions
     assert isinstance(create, CreateServer)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_secret_that_is_gone_before_the_server_exists_is_created_again(named: bool) -> None:
+    fresh = machine(metadata=OURS, status={"serverID": None})
+    if named:
+        fresh = LoadBalancerMachine.model_validate(merge(fresh.model_dump(mode="json"), access_status(fresh)))
+    own = CloudPort(
+        id="own", description=mark_of(fresh.metadata.uid), security_groups=("sg-1",), allowed_addresses=("10.1.0.5",)
+    )
+    virtual = CloudPort(id="port-1", fixed_ips=(FixedIp(address="10.1.0.5"),))
+    world = machine_world(fresh, balancer(), MachineCloud(ports=(own,), virtual_port=virtual))
+    (create,) = of(decide_machine(world, NOW).actions, CreateServer)
+    refused = create.refuse(world, refusal(ErrorType.ABSENT, "no Secret", SECRET_GONE))
+    (grant,) = of(decide_machine(refused, NOW).actions, GrantAccess)
+    assert of(decide_machine(grant.fold(refused, None), NOW).actions, GrantAccess) == []
     assert (create.port_id, create.virtual_address, create.project) == ("own", "10.1.0.5", CLOUD)
 
 
