@@ -89,7 +89,7 @@ class WriteStatus(Patch):
 
 
 class CreateSet(KubeAction):
-    """Create the set. If a set of this name exists already, the LoadBalancer is observed again."""
+    """Create the set, or find the LoadBalancer's set of this name. If another owner has it, observe again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"
@@ -102,7 +102,8 @@ class CreateSet(KubeAction):
 
     def fold(self, world: BalancerWorld, result: Model | None) -> BalancerWorld:  # type: ignore[override]
         assert isinstance(result, LoadBalancerSet)  # noqa: S101 - the activity's type
-        return world.model_copy(update={"sets": (*world.sets, result)})
+        others = [each for each in world.sets if each.metadata.name != result.metadata.name]
+        return world.model_copy(update={"sets": (*others, result)})
 
 
 class PatchSet(KubeAction):

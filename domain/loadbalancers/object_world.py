@@ -77,7 +77,9 @@ def decided(
     notices: tuple[Notice, ...] = (),
 ) -> Decision:
     """The decision. If the API server refuses a write of the object, phase, `why` and an Event show this."""
-    written = (world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in actions if isinstance(each, Write))
+    written = (
+        world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in actions if isinstance(each, Write)
+    )
     refused = next((each.message for each in written if each and not each.ours), "")
     if refused and refused != why:
         phase = phase if phase == "Deleting" else "Waiting"
