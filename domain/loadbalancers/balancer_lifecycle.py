@@ -22,7 +22,7 @@ from domain.loadbalancers.balancer_world import BalancerWorld, DeleteSets, LookA
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
-from domain.loadbalancers.cloud.observation_due import needs_look, observed_again
+from domain.loadbalancers.cloud.observation_due import LATE, effects_until, needs_look, observed_again
 from domain.loadbalancers.cloud.steps import in_project
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
@@ -123,15 +123,15 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
 
 
 def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
-    if not needs_look(world, steps):
-        return ()
-    return (
-        LookAtBalancer(
-            project=world.project,
-            balancer=migrated(world.balancer),
-            groups_only=world.only_rules and not world.stale,
-            changes=world.changes,
-        ),
+    return (_look(world),) if needs_look(world, steps) else ()
+
+
+def _look(world: BalancerWorld) -> LookAtBalancer:
+    return LookAtBalancer(
+        project=world.project,
+        balancer=migrated(world.balancer),
+        groups_only=world.only_rules and not world.stale,
+        changes=world.changes,
     )
 
 
@@ -222,10 +222,13 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
         return _decision(world, Phase.DELETING, why, (drop,), working=True)
     removal = remove_load_balancer(migrated(balancer), world.current or LoadBalancerCloud())
     steps = in_project(removal.steps, world.project)
-    observations = _observations(world, steps)
+    until = None if steps else effects_until(world)
+    observations = (_look(world),) if until and until <= now else _observations(world, steps)
     wanted = observations or steps
     if wanted:
         return _leaving(world, wanted, now)
+    if until:
+        return _decision(world, Phase.DELETING, LATE, moments=[Moment(at=until)])
     retained = f"; kept: {', '.join(removal.retained)}" if removal.retained else ""
     why = f"nothing is left in the cloud{retained}"
     status = _status(world, released_status(balancer.status), releases=True)

@@ -1,6 +1,7 @@
 """When the cloud is observed: after a failed step, while the cloud has a problem, or after a change of the object.
 
-A change is noticed by the custom resource's fingerprint, which includes the sweep's drift annotation.
+A change is noticed by the custom resource's fingerprint, which includes the sweep's drift annotation. Before a deletion
+ends, the cloud is observed again if a creation had no answer: OpenStack may still carry it out.
 """
 
 from __future__ import annotations
@@ -8,16 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
 from pydantic.main import IncEx
 
 from domain.decision import Action
 from domain.loadbalancers.cloud.machine import ServedBalancer
-from domain.loadbalancers.cloud.world import CloudWorld
+from domain.loadbalancers.cloud.world import IN_OPENSTACK, CloudWorld
 from domain.loadbalancers.object_world import Moment
 from domain.loadbalancers.refused_calls import PAUSES, Nature
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.refusal import ErrorType
 
+# How long after the loss of its answer a creation may still take effect.
+LATE_EFFECT = timedelta(minutes=1)
+LATE = "waits a minute, because OpenStack did not answer a creation and may still carry it out"
 _RANGES = {"load_balancer_source_ranges"}
 # The inputs of the rules; their hash is also recorded in the status.
 _RULES_SPEC: Mapping[str, IncEx | bool] = {"ports": True, "debug_settings": True, "options": _RANGES}
@@ -41,6 +47,18 @@ def observed_again(world: CloudWorld) -> list[Moment]:
         return []
     first, longest = PAUSES[Nature.REFUSED]
     return [Moment(at=seen + max(first, min(longest, seen - since)))]
+
+
+def effects_until(world: CloudWorld) -> datetime | None:
+    """Until when a creation without an answer may take effect; None if the cloud was observed after that time."""
+    unanswered = (
+        each.at
+        for slot, each in world.refusals.items()
+        if slot.startswith(f"{IN_OPENSTACK}create_") and each.type is ErrorType.UNAVAILABLE
+    )
+    last = max(unanswered, default=None)
+    until = last + LATE_EFFECT if last else None
+    return None if until and world.seen_at and world.seen_at >= until else until
 
 
 def look_of_balancer(balancer: LoadBalancer) -> str:

@@ -60,6 +60,9 @@ class Step(CloudAction):
         assert isinstance(result, Brought)  # noqa: S101 - the activity's type
         return world.brought(result)
 
+    def cancelled(self, world: W) -> W:  # type: ignore[override]
+        return world.model_copy(update={"stale": True})
+
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
         return super().refuse(world.model_copy(update={"stale": True}), refusal)
 

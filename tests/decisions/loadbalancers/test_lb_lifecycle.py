@@ -24,13 +24,13 @@ from lb_world import MINUTE, SPEC, World, started
 
 from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
-from domain.loadbalancers.balancer_world import CreateSet, DeleteSets
+from domain.loadbalancers.balancer_world import CreateSet, DeleteSets, LookAtBalancer, SeenBalancer
 from domain.loadbalancers.cloud.drift_sweep import to_be_compared
 from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
-from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
+from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort
 from domain.loadbalancers.cloud.world import LEAVING
 from domain.loadbalancers.machine.api_access import SECRET_GONE, access_status
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
@@ -44,7 +44,7 @@ from domain.loadbalancers.set_world import DeleteMachine, PatchMachine
 from domain.loadbalancers.template_hash import template_hash
 from domain.refusal import ErrorType
 from domain.resource import timestamp
-from domain.writes import Patch, merge
+from domain.writes import DropFinalizer, Patch, merge
 
 
 def phase(world: World) -> Phase:
@@ -526,3 +526,38 @@ def test_an_object_that_released_everything_asks_for_nothing() -> None:
 def test_patches_are_combined_with_their_nulls() -> None:
     assert combined({"a": {"b": 1, "c": None}}, {"a": {"b": None, "d": 2}}, {}) == {"a": {"b": None, "c": None, "d": 2}}
     assert combined({"a": 1}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+
+
+LOST = refusal(ErrorType.UNAVAILABLE, "no answer")
+GOING = {"deletionTimestamp": ago(minutes=1)}
+
+
+def test_a_creation_without_an_answer_is_looked_for_before_a_load_balancer_goes() -> None:
+    world = balancer_world(balancer(metadata={**BALANCERS, **GOING}, status=None), LoadBalancerCloud())
+    world = world.model_copy(update={"refusals": {CreatePort.activity: LOST}})
+    waits = decide_balancer(world, NOW)
+    assert (waits.phase, waits.actions, waits.deadline) == (Phase.DELETING, (), NOW + MINUTE)
+    (look,) = decide_balancer(world, NOW + MINUTE).actions
+    late = LoadBalancerCloud(ports=(CloudPort(id="late", description=mark_of("lb-uid")),))
+    found = look.fold(world, SeenBalancer(cloud=late, at=NOW + MINUTE))
+    assert [type(each) for each in decide_balancer(found, NOW + MINUTE).actions] == [DeletePort]
+    gone = look.fold(world, SeenBalancer(cloud=LoadBalancerCloud(), at=NOW + MINUTE))
+    assert [type(each) for each in decide_balancer(gone, NOW + MINUTE).actions] == [DropFinalizer]
+
+
+def test_a_creation_without_an_answer_is_looked_for_before_a_machine_goes() -> None:
+    leaving = machine(metadata={**OURS, **GOING}, status={"serverID": None})
+    world = machine_world(leaving, cloud=MachineCloud(), granted=False)
+    world = world.model_copy(update={"refusals": {CreateServer.activity: LOST}})
+    waits = decide_machine(world, NOW)
+    assert (waits.phase, waits.actions, waits.deadline) == (MachinePhase.DELETING, (), NOW + MINUTE)
+    (look,) = decide_machine(world, NOW + MINUTE).actions
+    found = look.fold(world, SeenMachine(cloud=MachineCloud(), at=NOW + MINUTE))
+    assert [type(each) for each in decide_machine(found, NOW + MINUTE).actions] == [RevokeAccess]
+
+
+def test_a_cancelled_step_may_have_taken_effect() -> None:
+    step = CreatePort(name="p", description="d", network_id="n", security_groups=())
+    world = step.cancelled(balancer_world(balancer(metadata=BALANCERS), LoadBalancerCloud()))
+    (look,) = decide_balancer(world, NOW).actions
+    assert isinstance(look, LookAtBalancer)
