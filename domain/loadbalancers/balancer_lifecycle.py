@@ -23,6 +23,7 @@ from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import LATE, effects_until, needs_look, observed_again
+from domain.loadbalancers.cloud.project_change import project_problem, project_restored
 from domain.loadbalancers.cloud.steps import in_project
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
@@ -75,7 +76,7 @@ def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
 
 def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
     balancer, today = world.balancer, migrated(world.balancer)
-    plan = _plan(world, today, now)
+    plan = _plan(world, today, own, now)
     steps = in_project(plan.steps, world.project)
     observations = _observations(world, steps)
     steps = () if observations else steps
@@ -135,10 +136,12 @@ def _look(world: BalancerWorld) -> LookAtBalancer:
     )
 
 
-def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    if world.current is not None:
-        return plan_cloud(today, world.current, now)
-    return CloudPlan(settled=world.known.settled == world.look)
+def _plan(world: BalancerWorld, today: LoadBalancer, sets: tuple[LoadBalancerSet, ...], now: datetime) -> CloudPlan:
+    if world.current is None:
+        return CloudPlan(settled=world.known.settled == world.look)
+    if problem := project_problem(today, sets, world.current):
+        return CloudPlan(problem=problem, notices=(warning("Failed", problem),))
+    return plan_cloud(today, world.current, now)
 
 
 def _status(world: BalancerWorld, status: JsonPatch, *, releases: bool = False) -> tuple[WriteStatus, ...]:
@@ -210,6 +213,9 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
     if adopt(world):
         return gone("it has released everything")
     if sets:
+        if restored := project_restored(balancer, sets):
+            write = world.write(restored, note="name the project of its objects again")
+            return _decision(world, Phase.DELETING, write.summary, (write,), working=True)
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
         left = (DeleteSets(namespace=balancer.metadata.namespace, names=names),) if names else ()
         blocked = blocked_step(world, left)

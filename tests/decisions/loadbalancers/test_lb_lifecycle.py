@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 from lb_objects import (
+    INFRASTRUCTURE,
     NOW,
     ago,
     balancer,
@@ -20,6 +21,7 @@ from lb_objects import (
     refusal,
     set_world,
 )
+from lb_project import Project
 from lb_world import MINUTE, SPEC, World, started
 
 from domain.decision import Action
@@ -256,6 +258,44 @@ def test_a_network_that_cannot_change_costs_no_machine() -> None:
     change(world, infrastructure={"defaultNetwork": {"networkID": "net"}})
     world.run(MINUTE)
     assert (world.made, phase(world)) == (made, Phase.READY)
+
+
+@pytest.mark.parametrize("other", [{"projectID": "other"}, {"authSecretRef": {"name": "other"}}])
+def test_another_project_costs_no_object_and_is_reported(other: dict[str, object]) -> None:
+    world = started()
+    made, home = list(world.made), world.project
+    change(world, infrastructure=other)
+    world.project = Project()
+    world.settle()
+    assert (world.made, phase(world), world.project.calls) == (made, Phase.WAITING, [])
+    (stalled,) = world.balancer().status.conditions
+    assert stalled.message.startswith(f"port {world.balancer().status.port_id} is not in the project")
+    assert stalled.message in world.events
+    change(world, infrastructure=dict.fromkeys(other) | {"authSecretRef": INFRASTRUCTURE["authSecretRef"]})
+    world.project = home
+    world.run(MINUTE)
+    assert (world.made, phase(world), counts(world)) == (made, Phase.READY, ALL)
+
+
+def test_a_project_that_is_only_written_otherwise_is_accepted() -> None:
+    world = started()
+    change(world, infrastructure={"projectID": "the one of the Secret"})
+    world.run(8 * MINUTE)
+    assert (phase(world), counts(world), len(world.sets())) == (Phase.READY, ALL, 2)
+
+
+def test_a_load_balancer_with_another_project_is_deleted_in_its_own() -> None:
+    world = started()
+    change(world, infrastructure={"projectID": "other"})
+    world.delete("lb", "web--shop")
+    world.settle()
+    assert (world.objects, world.project.left) == ({"lb": {}, "lbs": {}, "lbm": {}}, [])
+    moved = balancer(
+        metadata={**BALANCERS, "deletionTimestamp": ago(minutes=1)}, spec={"infrastructure": {"projectID": "other"}}
+    )
+    (write,) = decide_balancer(balancer_world(moved, sets=[machine_set()]), NOW).actions
+    assert isinstance(write, Patch)
+    assert write.patch == {"spec": {"infrastructure": {"projectID": None}}}
 
 
 # --- to heal ---

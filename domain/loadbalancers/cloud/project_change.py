@@ -1,0 +1,46 @@
+"""A LoadBalancer whose project a person changes: its objects cannot move, and would stay in the former project.
+
+The former project is in the templates of the sets, whose machines use the recorded port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from domain.loadbalancers.cloud.objects import LoadBalancerCloud
+from domain.loadbalancers.resources import Infrastructure, LoadBalancer, LoadBalancerSet
+from domain.writes import JsonPatch
+
+
+def project_problem(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet], cloud: LoadBalancerCloud) -> str:
+    """The problem if the recorded port is missing because the spec names another project; empty if there is none."""
+    port, former = balancer.status.port_id, _former(balancer, sets)
+    if former is None or cloud.groups_only or any(each.id == port for each in cloud.ports):
+        return ""
+    named = former.auth_secret_ref
+    return (
+        f"port {port} is not in the project of spec.infrastructure, and nothing can be moved to another project: set "
+        f"projectID to {former.project_id or 'null'} and authSecretRef to {named.namespace}/{named.name} again, or "
+        "delete the LoadBalancer"
+    )
+
+
+def project_restored(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> JsonPatch:
+    """The patch of a LoadBalancer to be deleted that names the project of its objects again."""
+    former = _former(balancer, sets)
+    if former is None or former.project_id == balancer.spec.infrastructure.project_id:
+        return {}
+    return {"spec": {"infrastructure": {"projectID": former.project_id}}}
+
+
+def _former(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> Infrastructure | None:
+    port, today = balancer.status.port_id, _place(balancer.spec.infrastructure)
+    templates = [each.spec.template.spec for each in sets if port and each.spec.template.spec.port_id == port]
+    if any(_place(each.infrastructure) == today for each in templates):
+        return None
+    return templates[0].infrastructure if templates else None
+
+
+def _place(infrastructure: Infrastructure) -> tuple[str, str, str]:
+    named = infrastructure.auth_secret_ref
+    return named.namespace, named.name, infrastructure.project_id or ""
