@@ -1,4 +1,8 @@
-"""Owner references to Tenants that cascade, to accounts and to OpenAPIs."""
+"""Owner references to Tenants that cascade, to accounts and to OpenAPIs.
+
+An annotation records what Perdure has handed on because of an owner's annotation. If a person removes the owner's
+annotation, only this is taken back, and nothing that a person or the replaced operator has set.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,13 @@ from collections.abc import Iterable
 
 from domain.identity import Kind
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
-from domain.threescale.cascading_deletion import takes_along
+from domain.threescale.cascading_deletion import CASCADE, takes_along
 from domain.threescale.provider_account import NoAccount, ProviderAccount
+from domain.threescale.remote_ids import combined
 from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
 from domain.writes import JsonPatch
+
+HANDED = "perdure.dev/handed"  # the names of the owner's annotations
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
@@ -34,19 +41,30 @@ def is_of(kind: Kind, reference: OwnerReference) -> bool:
 
 
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
-    """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade or is in another
-    namespace, or if the object is deleted with its controller anyway.
+    """The patch that makes the object's Tenant its owner, or no longer its owner; empty if the Tenant does not cascade
+    or is in another namespace, or if the object is deleted with its controller anyway.
 
     `tenants` are the Tenants that reference the account's Secret.
     """
     meta = resource.metadata
     if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):
         return {}
+    if not meta.deleting and meta.annotations.get(HANDED) == CASCADE and (patch := _disowned(meta, tenants)):
+        return patch
     has_controller = any(each.controller for each in meta.owner_references)
     if meta.deleting or has_controller or resource.kind_of.finalizer not in meta.finalizers:
         return {}
     owner = next((each for each in tenants if _takes_along(each, resource, account)), None)
-    return owned(meta, owner) if owner else {}
+    patch = owned(meta, owner) if owner else {}
+    return combined(patch, {"metadata": {"annotations": {HANDED: CASCADE}}}) if patch else {}
+
+
+def _disowned(meta: ObjectMeta, tenants: Iterable[Tenant]) -> JsonPatch:
+    former = {each.metadata.uid for each in tenants if not (each.metadata.deleting or takes_along(each.metadata))}
+    others = [each.model_dump(mode="json") for each in meta.owner_references if each.uid not in former]
+    if len(others) == len(meta.owner_references):
+        return {}
+    return {"metadata": {"ownerReferences": others or None, "annotations": {HANDED: None}}}
 
 
 def _takes_along(tenant: Tenant, resource: CustomResource, account: ProviderAccount) -> bool:
