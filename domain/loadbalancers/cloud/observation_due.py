@@ -15,11 +15,10 @@ from pydantic.main import IncEx
 
 from domain.decision import Action
 from domain.loadbalancers.cloud.machine import ServedBalancer
-from domain.loadbalancers.cloud.world import IN_OPENSTACK, CloudWorld
+from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.object_world import Moment
 from domain.loadbalancers.refused_calls import PAUSES, Nature
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
-from domain.refusal import ErrorType
 
 # How long after the loss of its answer a creation may still take effect.
 LATE_EFFECT = timedelta(minutes=1)
@@ -51,13 +50,8 @@ def observed_again(world: CloudWorld) -> list[Moment]:
 
 def effects_until(world: CloudWorld) -> datetime | None:
     """Until when a creation without an answer may take effect; None if the cloud was observed after that time."""
-    unanswered = (
-        each.at
-        for slot, each in world.refusals.items()
-        if slot.startswith(f"{IN_OPENSTACK}create_") and each.type is ErrorType.UNAVAILABLE
-    )
-    last = max(unanswered, default=None)
-    until = last + LATE_EFFECT if last else None
+    lost = world.known.unanswered_at
+    until = lost + LATE_EFFECT if lost else None
     return None if until and world.seen_at and world.seen_at >= until else until
 
 

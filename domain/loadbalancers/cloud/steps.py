@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from domain.decision import Action, Queue, WhenUnwanted
 from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
-from domain.loadbalancers.cloud.world import CloudWorld
+from domain.loadbalancers.cloud.world import IN_OPENSTACK, CloudWorld
 from domain.loadbalancers.machine.api_access import SECRET_GONE
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.refused_calls import with_pause
@@ -64,6 +64,8 @@ class Step(CloudAction):
         return world.model_copy(update={"stale": True})
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
+        if refusal.type is ErrorType.UNAVAILABLE and self.activity.startswith(f"{IN_OPENSTACK}create_"):
+            world = world.learn(unanswered_at=refusal.at)
         return super().refuse(world.model_copy(update={"stale": True}), refusal)
 
 

@@ -21,6 +21,7 @@ class CloudMemory(ObjectMemory):
     """What a lifecycle remembers about the cloud. If this is lost, the cloud is observed once more."""
 
     settled: str = ""  # the fingerprint (`CloudWorld.look`) for which the cloud was complete
+    unanswered_at: datetime | None = None  # when a creation last had no answer
     blocked_since: datetime | None = None  # since when the cloud has had a problem other than a refused call
 
 

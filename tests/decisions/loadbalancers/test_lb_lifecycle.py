@@ -570,11 +570,12 @@ def test_patches_are_combined_with_their_nulls() -> None:
 
 LOST = refusal(ErrorType.UNAVAILABLE, "no answer")
 GOING = {"deletionTimestamp": ago(minutes=1)}
+CREATION = CreatePort(name="p", description="d", network_id="n", security_groups=())
 
 
 def test_a_creation_without_an_answer_is_looked_for_before_a_load_balancer_goes() -> None:
     world = balancer_world(balancer(metadata={**BALANCERS, **GOING}, status=None), LoadBalancerCloud())
-    world = world.model_copy(update={"refusals": {CreatePort.activity: LOST}})
+    world = CREATION.refuse(world, LOST).with_cloud(LoadBalancerCloud(), NOW)
     waits = decide_balancer(world, NOW)
     assert (waits.phase, waits.actions, waits.deadline) == (Phase.DELETING, (), NOW + MINUTE)
     (look,) = decide_balancer(world, NOW + MINUTE).actions
@@ -588,7 +589,7 @@ def test_a_creation_without_an_answer_is_looked_for_before_a_load_balancer_goes(
 def test_a_creation_without_an_answer_is_looked_for_before_a_machine_goes() -> None:
     leaving = machine(metadata={**OURS, **GOING}, status={"serverID": None})
     world = machine_world(leaving, cloud=MachineCloud(), granted=False)
-    world = world.model_copy(update={"refusals": {CreateServer.activity: LOST}})
+    world = CREATION.refuse(world, LOST).with_cloud(MachineCloud(), NOW)
     waits = decide_machine(world, NOW)
     assert (waits.phase, waits.actions, waits.deadline) == (MachinePhase.DELETING, (), NOW + MINUTE)
     (look,) = decide_machine(world, NOW + MINUTE).actions
@@ -597,7 +598,6 @@ def test_a_creation_without_an_answer_is_looked_for_before_a_machine_goes() -> N
 
 
 def test_a_cancelled_step_may_have_taken_effect() -> None:
-    step = CreatePort(name="p", description="d", network_id="n", security_groups=())
-    world = step.cancelled(balancer_world(balancer(metadata=BALANCERS), LoadBalancerCloud()))
+    world = CREATION.cancelled(balancer_world(balancer(metadata=BALANCERS), LoadBalancerCloud()))
     (look,) = decide_balancer(world, NOW).actions
     assert isinstance(look, LookAtBalancer)
