@@ -601,3 +601,9 @@ def test_a_cancelled_step_may_have_taken_effect() -> None:
     world = CREATION.cancelled(balancer_world(balancer(metadata=BALANCERS), LoadBalancerCloud()))
     (look,) = decide_balancer(world, NOW).actions
     assert isinstance(look, LookAtBalancer)
+
+
+def test_an_observation_for_a_deletion_counts_although_the_cloud_has_a_problem() -> None:
+    leaving = machine_world(machine(metadata={**OURS, **GOING}), granted=False)
+    seen = leaving.learn(blocked_since=NOW).with_cloud(MachineCloud(), NOW)
+    assert leaving.recall(seen).current is not None
