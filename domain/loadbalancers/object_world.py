@@ -64,6 +64,14 @@ class Moment(Model):
     patience: timedelta = timedelta(0)
 
 
+def refused_write(world: ObjectWorld, actions: Iterable[Action]) -> str:
+    """Why the API server refuses a write of the object; empty if it does not."""
+    written = (
+        world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in actions if isinstance(each, Write)
+    )
+    return next((each.message for each in written if each and not each.ours), "")
+
+
 def decided(
     world: ObjectWorld,
     phase: str,
@@ -76,11 +84,8 @@ def decided(
     waits_for: str = "",
     notices: tuple[Notice, ...] = (),
 ) -> Decision:
-    """The decision. If the API server refuses a write of the object, phase, `why` and an Event show this."""
-    written = (
-        world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in actions if isinstance(each, Write)
-    )
-    refused = next((each.message for each in written if each and not each.ours), "")
+    """The decision. Phase, `why` and an Event show a refused write of the object."""
+    refused = refused_write(world, actions)
     if refused and refused != why:
         phase = phase if phase == "Deleting" else "Waiting"
         why, waits_for, settled, working = refused, refused, False, False
