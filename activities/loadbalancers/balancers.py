@@ -39,7 +39,6 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=CreateSet.activity)
     async def create_set(self, create: CreateSet) -> LoadBalancerSet:
-        """Create the set, or give an existing set of the LoadBalancer the labels that a person has changed."""
         wanted, context = LoadBalancerSet.model_validate(create.document), self._context
         name, labels = wanted.metadata.name, wanted.metadata.labels
         found = await context.create(LOAD_BALANCER_SET, create.document, create.namespace)
@@ -48,7 +47,7 @@ class LoadBalancerActivities(Activities):
             if _owners(wanted.metadata).isdisjoint(_owners(there)):
                 message = f"LoadBalancerSet {create.namespace}/{name} exists and belongs to another owner: delete it"
                 raise Conflict(message)
-            if not labels.items() <= there.labels.items():
+            if not labels.items() <= there.labels.items():  # a person has changed them, and sets are found by labels
                 patch: JsonPatch = {"metadata": {"uid": there.uid, "labels": labels}}
                 found = await context.patch(LOAD_BALANCER_SET, create.namespace, name, patch)
         if found is None:

@@ -1,7 +1,6 @@
 """Tenant: a tenant of an installation, created by the installation's master.
 
-A dry run first proves that the Secret for the token can be written, except for the owner of an existing Secret. The
-write is retried for up to two minutes, without the owner if the API server has refused it.
+A dry run first proves that the Secret for the token can be written. The write is retried for up to two minutes.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ class TenantSubject(Subject[Tenant]):
                 secret = secret_of(self.resource, body, found.meta if found else None)
                 if not secret:
                     return {}
-                if refused:
+                if refused:  # perhaps the owner, which the dry run leaves out for an existing Secret
                     secret = _without_owner(secret, self.resource)
                 await self.secrets.put(secret, exists=found is not None)
                 break

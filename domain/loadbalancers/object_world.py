@@ -65,7 +65,6 @@ class Moment(Model):
 
 
 def refused_write(world: ObjectWorld, actions: Iterable[Action]) -> str:
-    """Why the API server refuses a write of the object; empty if it does not."""
     written = (
         world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in actions if isinstance(each, Write)
     )
@@ -84,7 +83,6 @@ def decided(
     waits_for: str = "",
     notices: tuple[Notice, ...] = (),
 ) -> Decision:
-    """The decision. Phase, `why` and an Event show a refused write of the object."""
     refused = refused_write(world, actions)
     if refused and refused != why:
         phase = phase if phase == "Deleting" else "Waiting"

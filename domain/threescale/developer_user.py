@@ -5,8 +5,7 @@
         its account is gone ─► deleted too
 
 The account's signup creates the first admin (`developer_account.py`), which is found by name and email. A user that
-moves to another account, even while it is created, is first deleted in the old account. The password is set only at the
-creation.
+moves to another account is first deleted in the old account. The password is set only at the creation.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ class ObservedUser(ObservedOne):
 
     @property
     def begun_in(self) -> int:
-        """The id of the account in which the creation was begun; 0 if unknown, or if that account is gone."""
         return parent_of_creation(self.resource.metadata) if self.former else 0
 
     def read(self, read: Read, body: object) -> Self:

@@ -287,7 +287,6 @@ def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model
 
 
 def _annotations(meta: ObjectMeta, kind: Kind, before: Mapping[str, str]) -> dict[str, str | None]:
-    """The annotations to set; those that are None are removed. `before` are the generated object's annotations."""
     handed = [each for each in (RETAIN, PROMOTE) if each in meta.annotations and (each, kind) != (PROMOTE, BACKEND)]
     insecure = "true" if meta.annotations.get(INSECURE) == "true" else "false"
     former = before.get(HANDED, "").split(",")

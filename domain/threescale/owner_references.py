@@ -1,8 +1,4 @@
-"""Owner references to Tenants that cascade, to accounts and to OpenAPIs.
-
-An annotation records what Perdure has handed on because of an owner's annotation. If a person removes the owner's
-annotation, only this is taken back, and nothing that a person or the replaced operator has set.
-"""
+"""Owner references to Tenants that cascade, to accounts and to OpenAPIs."""
 
 from __future__ import annotations
 
@@ -16,7 +12,9 @@ from domain.threescale.remote_ids import combined
 from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
 from domain.writes import JsonPatch
 
-HANDED = "perdure.dev/handed"  # the names of the owner's annotations
+# The names of an owner's annotations because of which Perdure has annotated the object, or made the Tenant its owner.
+# Only this is taken back when they are removed, not what a person or the replaced operator has set.
+HANDED = "perdure.dev/handed"
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
@@ -41,8 +39,8 @@ def is_of(kind: Kind, reference: OwnerReference) -> bool:
 
 
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
-    """The patch that makes the object's Tenant its owner, or no longer its owner; empty if the Tenant does not cascade
-    or is in another namespace, or if the object is deleted with its controller anyway.
+    """The patch that makes the object's Tenant its owner; empty if the Tenant does not cascade or is in another
+    namespace, or if the object is deleted with its controller anyway.
 
     `tenants` are the Tenants that reference the account's Secret.
     """

@@ -1,7 +1,6 @@
 """When the cloud is observed: after a failed step, while the cloud has a problem, or after a change of the object.
 
-A change is noticed by the custom resource's fingerprint, which includes the sweep's drift annotation. Before a deletion
-ends, the cloud is observed again if a creation had no answer: OpenStack may still carry it out.
+A change is noticed by the custom resource's fingerprint, which includes the sweep's drift annotation.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ def observed_again(world: CloudWorld) -> list[Moment]:
 
 
 def effects_until(world: CloudWorld) -> datetime | None:
-    """Until when a creation without an answer may take effect; None if the cloud was observed after that time."""
     lost = world.known.unanswered_at
     until = lost + LATE_EFFECT if lost else None
     return None if until and world.seen_at and world.seen_at >= until else until

@@ -1,7 +1,4 @@
-"""A LoadBalancer whose project a person changes: its objects cannot move, and would stay in the former project.
-
-The former project is in the templates of the sets, whose machines use the recorded port.
-"""
+"""A LoadBalancer whose project a person changes: its objects would stay in the former project."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from domain.writes import JsonPatch
 
 
 def project_problem(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet], cloud: LoadBalancerCloud) -> str:
-    """The problem if the recorded port is missing because the spec names another project; empty if there is none."""
     port, former = balancer.status.port_id, _former(balancer, sets)
     if former is None or cloud.groups_only or any(each.id == port for each in cloud.ports):
         return ""
@@ -26,7 +22,6 @@ def project_problem(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet], clo
 
 
 def project_restored(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> JsonPatch:
-    """The patch of a LoadBalancer to be deleted that names the project of its objects again."""
     former = _former(balancer, sets)
     if former is None or former.project_id == balancer.spec.infrastructure.project_id:
         return {}
@@ -35,6 +30,7 @@ def project_restored(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) ->
 
 def _former(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> Infrastructure | None:
     port, today = balancer.status.port_id, _place(balancer.spec.infrastructure)
+    # The sets' machines use the recorded port, so their templates name the project of the LoadBalancer's objects.
     templates = [each.spec.template.spec for each in sets if port and each.spec.template.spec.port_id == port]
     if any(_place(each.infrastructure) == today for each in templates):
         return None

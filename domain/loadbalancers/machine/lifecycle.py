@@ -202,8 +202,7 @@ def _mark(machine: LoadBalancerMachine) -> str:
 def _has_rights(world: MachineWorld) -> bool:
     """Whether the access objects exist: this workflow created them, or an unmarked machine's status names them all.
 
-    Missing objects are recreated if the Secret is gone when the server is created, and once for each mark for deletion,
-    because lost rights may be its cause.
+    Lost rights may be why a machine was marked for deletion, so missing objects are recreated once for each mark.
     """
     mark = _mark(world.machine)
     named = not access_status(world.machine) and not mark and world.known.granted != SECRET_GONE
