@@ -102,7 +102,8 @@ class CreateSet(KubeAction):
 
     def fold(self, world: BalancerWorld, result: Model | None) -> BalancerWorld:  # type: ignore[override]
         assert isinstance(result, LoadBalancerSet)  # noqa: S101 - the activity's type
-        others = [each for each in world.sets if each.metadata.name != result.metadata.name]
+        meta = result.metadata
+        others = [each for each in world.sets if each.metadata.name != meta.name or each.metadata.labels == meta.labels]
         return world.model_copy(update={"sets": (*others, result)})
 
 
