@@ -20,10 +20,10 @@ from typing import Any
 from domain.decision import Action, Decision
 from domain.loadbalancers.balancer_world import BalancerWorld, DeleteSets, LookAtBalancer, WriteStatus
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
-from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
+from domain.loadbalancers.cloud.load_balancer import CloudPlan, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import LATE, effects_until, needs_look, observed_again
-from domain.loadbalancers.cloud.project_change import project_problem, project_restored
+from domain.loadbalancers.cloud.project_change import project_restored
 from domain.loadbalancers.cloud.steps import in_project
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
@@ -76,7 +76,8 @@ def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
 
 def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
     balancer, today = world.balancer, migrated(world.balancer)
-    plan = _plan(world, today, own, now)
+    planned = world.planned(now) if world.current is not None else None
+    plan = planned or CloudPlan(settled=world.known.settled == world.look)
     steps = in_project(plan.steps, world.project)
     observations = _observations(world, steps)
     steps = () if observations else steps
@@ -134,14 +135,6 @@ def _look(world: BalancerWorld) -> LookAtBalancer:
         groups_only=world.only_rules and not world.stale,
         changes=world.changes,
     )
-
-
-def _plan(world: BalancerWorld, today: LoadBalancer, sets: tuple[LoadBalancerSet, ...], now: datetime) -> CloudPlan:
-    if world.current is None:
-        return CloudPlan(settled=world.known.settled == world.look)
-    if problem := project_problem(today, sets, world.current):
-        return CloudPlan(problem=problem, notices=(warning("Failed", problem),))
-    return plan_cloud(today, world.current, now)
 
 
 def _status(world: BalancerWorld, status: JsonPatch, *, releases: bool = False) -> tuple[WriteStatus, ...]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from domain.decision import WhenUnwanted
@@ -7,12 +8,14 @@ from domain.loadbalancers.cloud.folded_results import Brought, changed
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
+from domain.loadbalancers.cloud.project_change import project_problem
 from domain.loadbalancers.cloud.steps import Look, Observe, Seen
 from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld
 from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.object_world import KubeAction
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.model import Model
+from domain.notices import warning
 from domain.schema import Document
 from domain.writes import JsonPatch, Patch, Written
 
@@ -43,9 +46,15 @@ class BalancerWorld(CloudWorld):
 
     @property
     def plan(self) -> CloudPlan | None:
-        if self.balancer.metadata.deleting or self.cloud is None or self.seen_at is None:
+        return self.planned(self.seen_at) if self.seen_at else None
+
+    def planned(self, now: datetime) -> CloudPlan | None:
+        if self.balancer.metadata.deleting or self.cloud is None:
             return None
-        return plan_cloud(migrated(self.balancer), self.cloud, self.seen_at)
+        today = migrated(self.balancer)
+        if problem := project_problem(today, self.sets, self.cloud):
+            return CloudPlan(problem=problem, notices=(warning("Failed", problem),))
+        return plan_cloud(today, self.cloud, now)
 
     def after(self, brought: Brought) -> LoadBalancerCloud:
         return changed(self.cloud or LoadBalancerCloud(), brought)

@@ -10,12 +10,13 @@ from domain.writes import JsonPatch
 
 
 def project_problem(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet], cloud: LoadBalancerCloud) -> str:
-    port, former = balancer.status.port_id, _former(balancer, sets)
-    if former is None or cloud.groups_only or any(each.id == port for each in cloud.ports):
+    status, former = balancer.status, _former(balancer, sets)
+    found = {each.id for each in (*cloud.ports, *cloud.security_groups, *cloud.floating_ips)}
+    if former is None or cloud.groups_only or found & {status.port_id, status.group_id, status.floating_id}:
         return ""
     named = former.auth_secret_ref
     return (
-        f"port {port} is not in the project of spec.infrastructure, and nothing can be moved to another project: set "
+        f"port {status.port_id} is not in the project of spec.infrastructure, and nothing can be moved to another project: set "
         f"projectID to {former.project_id or 'null'} and authSecretRef to {named.namespace}/{named.name} again, or "
         "delete the LoadBalancer"
     )

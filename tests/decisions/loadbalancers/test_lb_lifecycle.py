@@ -32,7 +32,7 @@ from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
-from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort
+from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, Look
 from domain.loadbalancers.cloud.world import LEAVING
 from domain.loadbalancers.machine.api_access import SECRET_GONE, access_status
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
@@ -282,6 +282,25 @@ def test_a_project_that_is_only_written_otherwise_is_accepted() -> None:
     change(world, infrastructure={"projectID": "the one of the Secret"})
     world.run(8 * MINUTE)
     assert (phase(world), counts(world), len(world.sets())) == (Phase.READY, ALL, 2)
+
+
+def test_another_project_is_looked_at_again_because_its_secret_may_be_corrected() -> None:
+    moved = balancer(metadata=BALANCERS, spec={"infrastructure": {"authSecretRef": {"name": "other"}}})
+    world = balancer_world(moved, sets=[machine_set()]).with_cloud(LoadBalancerCloud(), NOW)
+    waits = decide_balancer(world, NOW)
+    assert (waits.phase, waits.deadline) == (Phase.WAITING, NOW + timedelta(seconds=15))
+    assert isinstance(decide_balancer(balancer_world(moved, sets=[machine_set()]).recall(world), NOW).actions[-1], Look)
+
+
+def test_a_deleted_port_is_created_again_although_other_credentials_are_named() -> None:
+    world = started()
+    change(world, infrastructure={"authSecretRef": {"name": "renewed"}})
+    port = world.balancer().status.port_id
+    del world.project.ports[port or ""]
+    for _ in range(5):
+        world.round()
+    assert world.balancer().status.port_id not in (port, None)
+    assert phase(world) is Phase.ROLLING_OUT
 
 
 def test_a_load_balancer_with_another_project_is_deleted_in_its_own() -> None:
