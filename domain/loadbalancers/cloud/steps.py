@@ -30,6 +30,8 @@ W = TypeVar("W", bound=CloudWorld)
 # A call may last until its timeout, and some steps make several calls.
 LONGEST_STEP = timedelta(minutes=5)
 HEARTBEAT = timedelta(seconds=10)
+# Answers with status 503 of Nova, Neutron and a proxy: they have not begun the call.
+_NOT_BEGUN = frozenset({"serviceUnavailable", "ServiceUnavailable", "HTTP 503"})
 
 
 class Observe(Observation):
@@ -64,7 +66,8 @@ class Step(CloudAction):
         return world.model_copy(update={"stale": True})
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
-        if refusal.type is ErrorType.UNAVAILABLE and self.activity.startswith(f"{IN_OPENSTACK}create_"):
+        lost = refusal.type is ErrorType.UNAVAILABLE and refusal.code not in _NOT_BEGUN
+        if lost and self.activity.startswith(f"{IN_OPENSTACK}create_"):
             world = world.learn(unanswered_at=refusal.at)
         return super().refuse(world.model_copy(update={"stale": True}), refusal)
 

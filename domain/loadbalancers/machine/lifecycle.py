@@ -21,7 +21,7 @@ from domain.loadbalancers.boot_timeout import waiting_patch
 from domain.loadbalancers.cloud.deletion import remove_machine
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
-from domain.loadbalancers.cloud.observation_due import needs_look, observed_again
+from domain.loadbalancers.cloud.observation_due import LATE, effects_until, needs_look, observed_again
 from domain.loadbalancers.cloud.steps import CreateServer, DeleteServer, Step, in_project
 from domain.loadbalancers.config_rejection import config_fault
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, GIVEN_UP_ANNOTATION, MARKED_AT_ANNOTATION
@@ -260,8 +260,13 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
     if adopt(world):
         return gone("it has released everything")
     wanted = _removal(world)
+    until = None if wanted else effects_until(world)
+    if until and until <= now:
+        wanted = (_look(world),)
     if wanted:
         return _leaving(world, wanted, now)
+    if until:
+        return _decision(world, MachinePhase.DELETING, LATE, moments=[Moment(at=until)])
     if not world.known.revoked:
         revoke = RevokeAccess(namespace=machine.metadata.namespace, name=machine.metadata.name, kinds=REMOVED)
         blocked = blocked_step(world, (revoke,))

@@ -605,6 +605,24 @@ def test_a_creation_without_an_answer_is_looked_for_before_a_load_balancer_goes(
     assert [type(each) for each in decide_balancer(gone, NOW + MINUTE).actions] == [DropFinalizer]
 
 
+def test_a_creation_without_an_answer_is_looked_for_before_a_machine_goes() -> None:
+    leaving = machine(metadata={**OURS, **GOING}, status={"serverID": None})
+    world = machine_world(leaving, cloud=MachineCloud(), granted=False)
+    world = CREATION.refuse(world, LOST).with_cloud(MachineCloud(), NOW)
+    waits = decide_machine(world, NOW)
+    assert (waits.phase, waits.actions, waits.deadline) == (MachinePhase.DELETING, (), NOW + MINUTE)
+    (look,) = decide_machine(world, NOW + MINUTE).actions
+    found = look.fold(world, SeenMachine(cloud=MachineCloud(), at=NOW + MINUTE))
+    assert [type(each) for each in decide_machine(found, NOW + MINUTE).actions] == [RevokeAccess]
+
+
+@pytest.mark.parametrize("code", ["serviceUnavailable", "HTTP 503"])
+def test_no_deletion_waits_for_a_creation_that_openstack_has_not_begun(code: str) -> None:
+    leaving = machine_world(machine(metadata={**OURS, **GOING}, status={"serverID": None}), granted=False)
+    world = CREATION.refuse(leaving, LOST.model_copy(update={"code": code})).with_cloud(MachineCloud(), NOW)
+    assert [type(each) for each in decide_machine(world, NOW).actions] == [RevokeAccess]
+
+
 def test_a_cancelled_step_may_have_taken_effect() -> None:
     world = CREATION.cancelled(balancer_world(balancer(metadata=BALANCERS), LoadBalancerCloud()))
     (look,) = decide_balancer(world, NOW).actions
