@@ -111,8 +111,8 @@ class CreateSet(KubeAction):
 
     def fold(self, world: BalancerWorld, result: Model | None) -> BalancerWorld:  # type: ignore[override]
         assert isinstance(result, LoadBalancerSet)  # noqa: S101 - the activity's type
-        meta = result.metadata
-        others = [each for each in world.sets if each.metadata.name != meta.name or each.metadata.labels == meta.labels]
+        # An observation may have found the set before the answer of its creation came.
+        others = [each for each in world.sets if each.metadata.name != result.metadata.name]
         return world.model_copy(update={"sets": (*others, result)})
 
 

@@ -57,8 +57,13 @@ async def test_a_set_whose_labels_a_person_changed_gets_them_back(label: str, va
     (stored,) = (await kube.list(LOAD_BALANCER_SET, "lbs")).items
     wanted = {**machine_set(FIRST).metadata.labels, "team": "shop"}
     assert stored["metadata"]["labels"] == found.metadata.labels == wanted
-    before = balancer_world(balancer(), sets=[changed])
-    assert CreateSet(namespace="lbs", name=FIRST, document={}).fold(before, found).sets == (found,)
+
+
+@pytest.mark.parametrize("labels", [{}, {"lbm-template-hash": "other"}])
+def test_a_set_that_was_observed_before_its_creation_has_ended_is_no_second_set(labels: dict[str, str]) -> None:
+    before = balancer_world(balancer(), sets=[machine_set(FIRST, metadata={"labels": labels})])
+    made = machine_set(FIRST)
+    assert CreateSet(namespace="lbs", name=FIRST, document={}).fold(before, made).sets == (made,)
 
 
 async def test_a_set_of_another_owner_keeps_its_labels() -> None:
