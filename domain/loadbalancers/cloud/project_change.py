@@ -11,14 +11,18 @@ from domain.writes import JsonPatch
 
 def project_problem(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet], cloud: LoadBalancerCloud) -> str:
     status, former = balancer.status, _former(balancer, sets)
-    found = {each.id for each in (*cloud.ports, *cloud.security_groups, *cloud.floating_ips)}
-    if former is None or cloud.groups_only or found & {status.port_id, status.group_id, status.floating_id}:
+    found = (
+        any(each.id == status.port_id for each in cloud.ports)
+        or any(each.id == status.group_id for each in cloud.security_groups)
+        or any(each.id == status.floating_id for each in cloud.floating_ips)
+    )
+    if former is None or cloud.groups_only or found:
         return ""
     named = former.auth_secret_ref
     return (
-        f"port {status.port_id} is not in the project of spec.infrastructure, and nothing can be moved to another project: set "
-        f"projectID to {former.project_id or 'null'} and authSecretRef to {named.namespace}/{named.name} again, or "
-        "delete the LoadBalancer"
+        f"port {status.port_id} is not in the project of spec.infrastructure, and nothing can be moved to another "
+        f"project: set projectID to {former.project_id or 'null'} and authSecretRef to {named.namespace}/{named.name} "
+        "again, or delete the LoadBalancer"
     )
 
 

@@ -478,6 +478,7 @@ def test_a_server_is_made_only_for_a_machine_with_rights() -> None:
     assert [type(each) for each in without.actions] == [GrantAccess]
     (create,) = decide_machine(machine_world(fresh, balancer(), seen), NOW).actions
     assert isinstance(create, CreateServer)
+    assert (create.port_id, create.virtual_address, create.project) == ("own", "10.1.0.5", CLOUD)
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -494,7 +495,6 @@ def test_a_secret_that_is_gone_before_the_server_exists_is_created_again(named: 
     refused = create.refuse(world, refusal(ErrorType.ABSENT, "no Secret", SECRET_GONE))
     (grant,) = of(decide_machine(refused, NOW).actions, GrantAccess)
     assert of(decide_machine(grant.fold(refused, None), NOW).actions, GrantAccess) == []
-    assert (create.port_id, create.virtual_address, create.project) == ("own", "10.1.0.5", CLOUD)
 
 
 def test_a_machine_is_looked_for_in_the_cloud_when_it_is_not_what_it_was() -> None:
