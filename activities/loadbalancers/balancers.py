@@ -8,6 +8,8 @@ from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.balancer_world import BalancerWorld, CreateSet, DeleteSets, ObserveBalancer, PatchSet
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
+from domain.resource import ObjectMeta
+from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError, Conflict
 
@@ -37,10 +39,20 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=CreateSet.activity)
     async def create_set(self, create: CreateSet) -> LoadBalancerSet:
-        made = await self._context.create(LOAD_BALANCER_SET, create.document, create.namespace)
-        if made is None:
-            raise Conflict(f"LoadBalancerSet {create.namespace}/{create.name} exists already")
-        return LoadBalancerSet.model_validate(made)
+        wanted, context = LoadBalancerSet.model_validate(create.document), self._context
+        name, labels = wanted.metadata.name, wanted.metadata.labels
+        found = await context.create(LOAD_BALANCER_SET, create.document, create.namespace)
+        if found is None and (found := await context.cache.fresh(LOAD_BALANCER_SET, create.namespace, name)):
+            there = LoadBalancerSet.model_validate(found).metadata
+            if _owners(wanted.metadata).isdisjoint(_owners(there)):
+                message = f"LoadBalancerSet {create.namespace}/{name} exists and belongs to another owner: delete it"
+                raise Conflict(message)
+            if not labels.items() <= there.labels.items():  # a person has changed them, and sets are found by labels
+                patch: JsonPatch = {"metadata": {"uid": there.uid, "labels": labels}}
+                found = await context.patch(LOAD_BALANCER_SET, create.namespace, name, patch)
+        if found is None:
+            raise Conflict(f"LoadBalancerSet {create.namespace}/{name} has just been deleted")
+        return LoadBalancerSet.model_validate(found)
 
     @activity.defn(name=PatchSet.activity)
     async def patch_set(self, change: PatchSet) -> None:
@@ -56,3 +68,7 @@ class LoadBalancerActivities(Activities):
                 refused.append(error)
         if refused:
             raise refused[0]
+
+
+def _owners(meta: ObjectMeta) -> set[str]:
+    return {each.uid for each in meta.owner_references}

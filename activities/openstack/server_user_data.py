@@ -11,10 +11,10 @@ import binascii
 import time
 from datetime import timedelta
 
-from domain.loadbalancers.machine.api_access import Credentials, is_token_of, kubeconfig
+from domain.loadbalancers.machine.api_access import SECRET_GONE, Credentials, is_token_of, kubeconfig
 from domain.loadbalancers.machine.user_data import MachineSettings, user_data
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
-from engine.errors import Invalid, Pending
+from engine.errors import Absent, Invalid, Pending
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import text
 from engine.settings import Settings
@@ -60,7 +60,10 @@ def birth(
 
 def _credentials(kube: BlockingKube, namespace: str, name: str) -> Credentials:
     for pause in (*_TOKEN_PAUSES, 0):
-        secret = kube.get(SECRET, namespace, name)
+        try:
+            secret = kube.get(SECRET, namespace, name)
+        except Absent as error:
+            raise Absent(error.message, code=SECRET_GONE) from error
         if not is_token_of(secret, name):
             raise Invalid(
                 f"Secret {namespace}/{name} is not the token of the machine's ServiceAccount and is not used. "

@@ -12,6 +12,7 @@ from domain.threescale.application_credentials import APPLICATION_ID, credential
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_user import ObservedUser, password_of
 from domain.threescale.duplicate_owners import Holder, holders_of, seniority
+from domain.threescale.idempotent_creations import parent_of_creation
 from domain.threescale.provider_account import NoAccount, named_secret
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, DeveloperUser, Product
@@ -45,7 +46,9 @@ class UserSubject(Subject[DeveloperUser]):
         )
 
     def _former_account(self) -> DeveloperAccount | None:
-        having = self.cache.having(DeveloperAccount, self.resource.status.account_id or 0)
+        user = self.resource
+        id_ = user.status.account_id or parent_of_creation(user.metadata)
+        having = self.cache.having(DeveloperAccount, id_)
         of_tenant = (each for each in having if id_of_account(each, self.provider.url))
         return min(of_tenant, key=lambda each: seniority(each.metadata), default=None)
 

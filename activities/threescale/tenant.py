@@ -26,7 +26,8 @@ from domain.threescale.tenant import (
     secret_with,
     token_place,
 )
-from engine.errors import ApiError, Denied
+from engine.errors import ApiError, Denied, Invalid
+from engine.kube.json import JsonObject, mapping, sequence, text
 
 # The attempts are one second apart. An API server that is down recovers within two minutes, or not soon.
 MOST_ATTEMPTS = 120
@@ -83,15 +84,19 @@ class TenantSubject(Subject[Tenant]):
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
         if write.resource is not Resource.TENANT:
             return {}
+        refused = False
         for attempt in range(MOST_ATTEMPTS):
             try:
                 found = await self.secrets.content(*token_place(self.resource))
                 secret = secret_of(self.resource, body, found.meta if found else None)
                 if not secret:
                     return {}
+                if refused:  # perhaps the owner, which the dry run leaves out for an existing Secret
+                    secret = _without_owner(secret, self.resource)
                 await self.secrets.put(secret, exists=found is not None)
                 break
             except ApiError as error:
+                refused |= isinstance(error, Denied | Invalid)
                 log.warning(
                     "%s: its token could not be written into its Secret yet: %s", self.resource.key.path, error.message
                 )
@@ -104,3 +109,12 @@ class TenantSubject(Subject[Tenant]):
         if isinstance(write, WriteSecret):
             await self.secrets.write(*token_place(self.resource), write.values)
         return {"secret": await self._secret()}
+
+
+def _without_owner(secret: JsonObject, tenant: Tenant) -> JsonObject:
+    metadata = mapping(secret, "metadata")
+    if "ownerReferences" not in metadata:
+        return secret
+    references = sequence(metadata, "ownerReferences")
+    others = [each for each in references if text(each, "uid") != tenant.metadata.uid]
+    return {**secret, "metadata": {**metadata, "ownerReferences": others or None}}

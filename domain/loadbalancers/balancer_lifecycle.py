@@ -20,9 +20,10 @@ from typing import Any
 from domain.decision import Action, Decision
 from domain.loadbalancers.balancer_world import BalancerWorld, DeleteSets, LookAtBalancer, WriteStatus
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
-from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
+from domain.loadbalancers.cloud.load_balancer import CloudPlan, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
-from domain.loadbalancers.cloud.observation_due import needs_look, observed_again
+from domain.loadbalancers.cloud.observation_due import LATE, effects_until, needs_look, observed_again
+from domain.loadbalancers.cloud.project_change import project_restored
 from domain.loadbalancers.cloud.steps import in_project
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
@@ -75,7 +76,8 @@ def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
 
 def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
     balancer, today = world.balancer, migrated(world.balancer)
-    plan = _plan(world, today, now)
+    planned = world.planned(now) if world.current is not None else None
+    plan = planned or CloudPlan(settled=world.known.settled == world.look)
     steps = in_project(plan.steps, world.project)
     observations = _observations(world, steps)
     steps = () if observations else steps
@@ -125,22 +127,16 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
 
 
 def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
-    if not needs_look(world, steps):
-        return ()
-    return (
-        LookAtBalancer(
-            project=world.project,
-            balancer=migrated(world.balancer),
-            groups_only=world.only_rules and not world.stale,
-            changes=world.changes,
-        ),
+    return (_look(world),) if needs_look(world, steps) else ()
+
+
+def _look(world: BalancerWorld) -> LookAtBalancer:
+    return LookAtBalancer(
+        project=world.project,
+        balancer=migrated(world.balancer),
+        groups_only=world.only_rules and not world.stale,
+        changes=world.changes,
     )
-
-
-def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    if world.current is not None:
-        return plan_cloud(today, world.current, now)
-    return CloudPlan(settled=world.known.settled == world.look)
 
 
 def _status(world: BalancerWorld, status: JsonPatch, *, releases: bool = False) -> tuple[WriteStatus, ...]:
@@ -211,6 +207,9 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
     if adopt(world):
         return gone("it has released everything")
     if sets:
+        if restored := project_restored(balancer, sets):
+            write = world.write(restored, note="name the project of its objects again")
+            return _decision(world, Phase.DELETING, write.summary, (write,), working=True)
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
         left = (DeleteSets(namespace=balancer.metadata.namespace, names=names),) if names else ()
         blocked = blocked_step(world, left)
@@ -223,10 +222,13 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
         return _decision(world, Phase.DELETING, why, (drop,), working=True)
     removal = remove_load_balancer(migrated(balancer), world.current or LoadBalancerCloud())
     steps = in_project(removal.steps, world.project)
-    observations = _observations(world, steps)
+    until = None if steps else effects_until(world)
+    observations = (_look(world),) if until and until <= now else _observations(world, steps)
     wanted = observations or steps
     if wanted:
         return _leaving(world, wanted, now)
+    if until:
+        return _decision(world, Phase.DELETING, LATE, moments=[Moment(at=until)])
     retained = f"; kept: {', '.join(removal.retained)}" if removal.retained else ""
     why = f"nothing is left in the cloud{retained}"
     status = _status(world, released_status(balancer.status), releases=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from domain.decision import WhenUnwanted
@@ -7,12 +8,14 @@ from domain.loadbalancers.cloud.folded_results import Brought, changed
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
+from domain.loadbalancers.cloud.project_change import project_problem
 from domain.loadbalancers.cloud.steps import Look, Observe, Seen
 from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld
 from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.object_world import KubeAction
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.model import Model
+from domain.notices import warning
 from domain.schema import Document
 from domain.writes import JsonPatch, Patch, Written
 
@@ -43,9 +46,15 @@ class BalancerWorld(CloudWorld):
 
     @property
     def plan(self) -> CloudPlan | None:
-        if self.balancer.metadata.deleting or self.cloud is None or self.seen_at is None:
+        return self.planned(self.seen_at) if self.seen_at else None
+
+    def planned(self, now: datetime) -> CloudPlan | None:
+        if self.balancer.metadata.deleting or self.cloud is None:
             return None
-        return plan_cloud(migrated(self.balancer), self.cloud, self.seen_at)
+        today = migrated(self.balancer)
+        if problem := project_problem(today, self.sets, self.cloud):
+            return CloudPlan(problem=problem, notices=(warning("Failed", problem),))
+        return plan_cloud(today, self.cloud, now)
 
     def after(self, brought: Brought) -> LoadBalancerCloud:
         return changed(self.cloud or LoadBalancerCloud(), brought)
@@ -89,7 +98,9 @@ class WriteStatus(Patch):
 
 
 class CreateSet(KubeAction):
-    """If a set of this name exists already, the LoadBalancer is observed again."""
+    """Create the set, or find the LoadBalancer's set of this name. If another owner has the set, the LoadBalancer is
+    observed again.
+    """
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"
@@ -102,7 +113,9 @@ class CreateSet(KubeAction):
 
     def fold(self, world: BalancerWorld, result: Model | None) -> BalancerWorld:  # type: ignore[override]
         assert isinstance(result, LoadBalancerSet)  # noqa: S101 - the activity's type
-        return world.model_copy(update={"sets": (*world.sets, result)})
+        # An observation may have found the set before the answer of its creation came.
+        others = [each for each in world.sets if each.metadata.name != result.metadata.name]
+        return world.model_copy(update={"sets": (*others, result)})
 
 
 class PatchSet(KubeAction):

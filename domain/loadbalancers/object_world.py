@@ -9,8 +9,9 @@ from typing import ClassVar, Self
 from domain import object_world
 from domain.decision import Action, Decision, Outcome, Queue
 from domain.model import Model
-from domain.notices import Notice
-from domain.writes import JsonPatch, Patch
+from domain.notices import Notice, warning
+from domain.refusal import ErrorType
+from domain.writes import JsonPatch, Patch, Write
 
 OBSERVE_AGAIN = "observe again"
 
@@ -60,6 +61,13 @@ class Moment(Model):
     patience: timedelta = timedelta(0)
 
 
+def refused_write(world: ObjectWorld, actions: Iterable[Action]) -> str:
+    written = (
+        world.refused(each.slot, ErrorType.DENIED, ErrorType.INVALID) for each in actions if isinstance(each, Write)
+    )
+    return next((each.message for each in written if each and not each.ours), "")
+
+
 def decided(
     world: ObjectWorld,
     phase: str,
@@ -72,6 +80,11 @@ def decided(
     waits_for: str = "",
     notices: tuple[Notice, ...] = (),
 ) -> Decision:
+    refused = refused_write(world, actions)
+    if refused and refused != why:
+        phase = phase if phase == "Deleting" else "Waiting"
+        why, waits_for, settled, working = refused, refused, False, False
+        notices = (*notices, warning("Failed", refused))
     soonest = min(moments, key=lambda each: each.at + each.patience, default=None)
     deadline = {"deadline": soonest.at, "at_deadline": soonest.then, "patience": soonest.patience} if soonest else {}
     return Decision(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from domain.decision import Decision
 from domain.threescale import DEVELOPER_ACCOUNT
@@ -21,7 +21,7 @@ from domain.threescale.cascading_deletion import bereft, finalizer_removed, take
 from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.deletion import Leaving, deprovision, leaving_of_one
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.idempotent_creations import created
+from domain.threescale.idempotent_creations import created, parent_of_creation
 from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, failed, invalid, is_true, waiting
 from domain.threescale.owner_references import owned
 from domain.threescale.provider_account import same_tenant
@@ -46,7 +46,8 @@ class ObservedUser(ObservedOne):
 
     resource: DeveloperUser
     account: DeveloperAccount | None = None
-    former: DeveloperAccount | None = None  # the account whose id is in the status, even if the spec names another
+    # The account whose id the status or the recorded creation has, even if the spec names another account.
+    former: DeveloperAccount | None = None
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
 
@@ -62,6 +63,18 @@ class ObservedUser(ObservedOne):
 
     def is_it(self, found: FoundUser) -> bool:
         return is_user(found, self.resource)
+
+    @property
+    def begun_in(self) -> int:
+        return parent_of_creation(self.resource.metadata) if self.former else 0
+
+    def read(self, read: Read, body: object) -> Self:
+        world = super().read(read, body)
+        moves = self.account and self.begun_in not in (0, self.account.status.account_id)
+        if not moves or self.resource.metadata.deleting or read.path != _users(self.begun_in):
+            return world
+        found = world.found.item
+        return world.beside({"found": One(former=found.id) if found else One(lost=True)})
 
 
 def _decided(observed: ObservedUser, now: datetime) -> Decision:
@@ -103,7 +116,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     desired = Digests(synced=digest(account.status.provider_account_host, account_id, user.spec))
     if desired == digests_of(user) and user.status.developer_user_id and not observed.look and not found.looked:
         return observed.fine(now, fields)
-    whole = sync_user(user, account_id, found, observed.known_id)
+    whole = sync_user(user, account_id, found, observed.known_id, observed.begun_in)
     if any(write.method == "DELETE" for write in whole.writes):  # the user is still in the former account
         fields = {name: value for name, value in fields.items() if name != "account_id"}
     # After the deletion, a moved user is created again.
@@ -134,23 +147,34 @@ def is_user(found: FoundUser, user: DeveloperUser) -> bool:
     return (found.username, found.email) in names
 
 
-def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], known_id: int = 0) -> Sync:
-    before, path = user.status.account_id or account_id, f"accounts/{account_id}/users"
+def _users(account_id: int) -> str:
+    return f"accounts/{account_id}/users"
+
+
+def sync_user(
+    user: DeveloperUser, account_id: int, found: One[FoundUser], known_id: int = 0, begun_in: int = 0
+) -> Sync:
+    before, path = user.status.account_id or account_id, _users(account_id)
+    about = f"{user.spec.username} of its former account"
+    if found.former:
+        return Sync(writes=(deletion(Resource.USER, _users(begun_in), found.former, about),))
     if not found.looked:
         if known_id and before != account_id and not found.lost:
-            about = f"{user.spec.username} of its former account"
-            return Sync(writes=(deletion(Resource.USER, f"accounts/{before}/users", known_id, about),))
+            return Sync(writes=(deletion(Resource.USER, _users(before), known_id, about),))
+        if begun_in and begun_in != account_id and not (known_id or found.lost):
+            return Sync(reads=(read_entry(Resource.USER, _users(begun_in), 0),))
         return Sync(reads=(read_entry(Resource.USER, path, 0 if found.lost else known_id),))
     if found.item is None:
-        return Sync(writes=(_creation(user, path),))
+        return Sync(writes=(_creation(user, account_id),))
     return Sync(writes=tuple(_changes(user, found.item, path)))
 
 
-def _creation(user: DeveloperUser, path: str) -> Write:
+def _creation(user: DeveloperUser, account_id: int) -> Write:
     spec = user.spec
     key = {"username": spec.username, "email": spec.email}
     fields = {**key, "role": spec.role or MEMBER}
-    return creation(Resource.USER, path, fields, key, spec.username, secrets={"password": password_of(user)})
+    secrets = {"password": password_of(user)}
+    return creation(Resource.USER, _users(account_id), fields, key, spec.username, of=account_id, secrets=secrets)
 
 
 def _changes(user: DeveloperUser, found: FoundUser, path: str) -> Iterable[Write]:
@@ -182,11 +206,11 @@ def _leaving(observed: ObservedUser) -> Leaving:
     if takes_its_own(account):
         waits_for = f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}"
         return leaving.model_copy(update={"blocker": waiting("deleted with its account", waits_for)})
-    before = user.status.account_id or now_of
-    look = Read(resource=Resource.USER, path=f"accounts/{now_of}/users") if begun else None
+    before, begun_in = user.status.account_id or now_of, observed.begun_in or now_of
+    look = Read(resource=Resource.USER, path=_users(begun_in)) if begun else None
 
     def deletes(id_: int) -> Write:
-        path = f"accounts/{before if id_ == known_id else now_of}/users"
+        path = _users(before if id_ == known_id else begun_in)
         return deletion(Resource.USER, path, id_, user.spec.username)
 
     return leaving_of_one(leaving, observed.found, known_id, look, deletes)

@@ -23,14 +23,14 @@ def backend_version(deployment: Deployment | None) -> str | None:
         return None
     if authentication.oidc:
         return "oidc"
-    return "2" if authentication.app_key_app_id else "1"
+    return "2" if authentication.app_key_app_id else "1" if authentication.userkey else None
 
 
 def deployment_option(deployment: Deployment | None) -> str | None:
     """3scale's code for where the gateway runs; None leaves 3scale's setting unchanged."""
     if deployment is None:
         return None
-    return "self_managed" if deployment.apicast_self_managed else "hosted"
+    return "self_managed" if deployment.apicast_self_managed else "hosted" if deployment.apicast_hosted else None
 
 
 def proxy_fields(deployment: Deployment | None) -> dict[str, Json]:

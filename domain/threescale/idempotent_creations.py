@@ -20,11 +20,13 @@ from domain.writes import JsonPatch
 CREATING = "perdure.dev/3scale-creating"
 # A field of that JSON: ids of entries that match the key but existed before or belong to other objects.
 OTHERS = "others"
+_PARENT = "of"  # a field of that JSON: the id of the parent, such as a user's account
 
 
-def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
+def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = (), parent: int = 0) -> JsonPatch:
     listed = sorted(set(others))
-    noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
+    more = {**({OTHERS: listed} if listed else {}), **({_PARENT: parent} if parent else {})}
+    noted = json.dumps({**key, **more}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
 
 
@@ -38,6 +40,11 @@ def created(meta: ObjectMeta) -> dict[str, Json]:
     except ValueError:
         return {}
     return noted if isinstance(noted, dict) else {}
+
+
+def parent_of_creation(meta: ObjectMeta) -> int:
+    parent = created(meta).get(_PARENT)
+    return parent if isinstance(parent, int) else 0
 
 
 def search_for(write: Write) -> Read:

@@ -314,8 +314,8 @@ class Observed(World):
         slots = held(refused, now)
         writes = unless_refused(sync.writes, slots)
         creation = None if marked else next((each for each in writes if each.key), None)
-        noted = creating(self.resource.metadata, creation.key, creation.others) if creation else {}
-        return calls(sync.model_copy(update={"writes": writes}), slots, *self.patched(noted)), refused
+        made = creation and creating(self.resource.metadata, creation.key, creation.others, creation.of)
+        return calls(sync.model_copy(update={"writes": writes}), slots, *self.patched(made or {})), refused
 
     def compared(self, sync: Sync, now: datetime, fields: Mapping[str, object], digests: Digests) -> Decision:
         decision, refused = self.attempted(sync, now, marked=False)

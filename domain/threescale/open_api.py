@@ -13,7 +13,7 @@ garbage collector; `--cascade=orphan` keeps them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar, Self, TypeVar
 
@@ -35,7 +35,7 @@ from domain.threescale.notices import left_aside
 from domain.threescale.observed import Blocker, Observed, Phase, acts, failed, finalizer_set, invalid, is_true
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate, name_of
-from domain.threescale.owner_references import owned
+from domain.threescale.owner_references import HANDED, owned
 from domain.threescale.remote_ids import combined
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
@@ -261,7 +261,7 @@ def _sibling(name: str, there: Sequence[C]) -> C | None:
 
 def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[WriteChild, ...]:
     kind = PRODUCT if spec is generated.product else BACKEND
-    annotations = _annotations(open_api.metadata, kind)
+    annotations = _annotations(open_api.metadata, kind, there.metadata.annotations if there else {})
     if there is None:
         meta = ObjectMeta(namespace=open_api.metadata.namespace, name=generated.name)
         metadata = {"name": meta.name, "namespace": meta.namespace, "annotations": annotations}
@@ -286,10 +286,14 @@ def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model
     )
 
 
-def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
-    annotations = {INSECURE: "true" if meta.annotations.get(INSECURE) == "true" else "false"}
-    handed = (RETAIN, PROMOTE) if kind is PRODUCT else (RETAIN,)
-    return annotations | {name: meta.annotations[name] for name in handed if name in meta.annotations}
+def _annotations(meta: ObjectMeta, kind: Kind, before: Mapping[str, str]) -> dict[str, str | None]:
+    handed = [each for each in (RETAIN, PROMOTE) if each in meta.annotations and (each, kind) != (PROMOTE, BACKEND)]
+    insecure = "true" if meta.annotations.get(INSECURE) == "true" else "false"
+    former = before.get(HANDED, "").split(",")
+    annotations: dict[str, str | None] = dict.fromkeys(each for each in (RETAIN, PROMOTE) if each in former)
+    annotations |= {HANDED: None} if HANDED in before else {}
+    annotations |= {HANDED: ",".join(handed)} if handed else {}
+    return annotations | {INSECURE: insecure} | {name: meta.annotations[name] for name in handed}
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:

@@ -6,10 +6,15 @@ from collections.abc import Iterable
 
 from domain.identity import Kind
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
-from domain.threescale.cascading_deletion import takes_along
+from domain.threescale.cascading_deletion import CASCADE, takes_along
 from domain.threescale.provider_account import NoAccount, ProviderAccount
+from domain.threescale.remote_ids import combined
 from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
 from domain.writes import JsonPatch
+
+# The names of an owner's annotations because of which Perdure has annotated the object, or made the Tenant its owner.
+# Only this is taken back when they are removed, not what a person or the replaced operator has set.
+HANDED = "perdure.dev/handed"
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
@@ -42,11 +47,22 @@ def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, te
     meta = resource.metadata
     if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):
         return {}
+    if not meta.deleting and meta.annotations.get(HANDED) == CASCADE and (patch := _disowned(meta, tenants)):
+        return patch
     has_controller = any(each.controller for each in meta.owner_references)
     if meta.deleting or has_controller or resource.kind_of.finalizer not in meta.finalizers:
         return {}
     owner = next((each for each in tenants if _takes_along(each, resource, account)), None)
-    return owned(meta, owner) if owner else {}
+    patch = owned(meta, owner) if owner else {}
+    return combined(patch, {"metadata": {"annotations": {HANDED: CASCADE}}}) if patch else {}
+
+
+def _disowned(meta: ObjectMeta, tenants: Iterable[Tenant]) -> JsonPatch:
+    former = {each.metadata.uid for each in tenants if not (each.metadata.deleting or takes_along(each.metadata))}
+    others = [each.model_dump(mode="json") for each in meta.owner_references if each.uid not in former]
+    if len(others) == len(meta.owner_references):
+        return {}
+    return {"metadata": {"ownerReferences": others or None, "annotations": {HANDED: None}}}
 
 
 def _takes_along(tenant: Tenant, resource: CustomResource, account: ProviderAccount) -> bool:

@@ -14,6 +14,7 @@ from written_conditions import conditions_by_area
 from domain.accounts.federated.resources import RoleState
 from domain.claims.provider_conditions import PLAIN_TEXT, RENDERED, VARS_ARE_TEMPLATES
 from domain.claims.stalled_condition import HANDLE_STALLED, STALLED
+from domain.loadbalancers.services.service_status import MISCONFIGURED, PARTLY_IGNORED, UNSERVABLE
 from domain.loadbalancers.stalled_condition import BLOCKED, QUOTA_EXCEEDED, REFUSED
 from domain.threescale.conditions import IN_SYNC
 
@@ -109,7 +110,11 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
             "LoadBalancer",
             "OpenStack or the API server refuses something that is needed; the message names the field and the object",
         ),
-        "perdure.dev/Misconfigured": ("Service", "a setting cannot be fulfilled; the message says which"),
+        "perdure.dev/Misconfigured": (
+            "Service",
+            "`Unservable`: the Service cannot be served, or its LoadBalancer is refused; only its endpoints change. "
+            "`PartlyIgnored`: a value is ignored, everything else applies. The message says what is wrong",
+        ),
     },
     "agent": {
         "ConfigReady": (
@@ -140,7 +145,8 @@ BESIDE = {
         (VARS_ARE_TEMPLATES, RENDERED),
         (VARS_ARE_TEMPLATES, PLAIN_TEXT),
     },
-    "loadbalancers": {(STALLED, REFUSED), (STALLED, QUOTA_EXCEEDED), (STALLED, BLOCKED)},
+    "loadbalancers": {(STALLED, REFUSED), (STALLED, QUOTA_EXCEEDED), (STALLED, BLOCKED)}
+    | {(MISCONFIGURED, UNSERVABLE), (MISCONFIGURED, PARTLY_IGNORED)},
     "threescale": {(IN_SYNC, "")},
 }
 HEADER = """# Conditions

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
 from pydantic.main import IncEx
 
@@ -18,6 +19,9 @@ from domain.loadbalancers.object_world import Moment
 from domain.loadbalancers.refused_calls import PAUSES, Nature
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
+# How long after the loss of its answer a creation may still take effect.
+LATE_EFFECT = timedelta(minutes=1)
+LATE = "waits a minute, because OpenStack did not answer a creation and may still carry it out"
 _RANGES = {"load_balancer_source_ranges"}
 # The inputs of the security group rules. The status also records the hash of these inputs.
 _RULES_SPEC: Mapping[str, IncEx | bool] = {"ports": True, "debug_settings": True, "options": _RANGES}
@@ -41,6 +45,12 @@ def observed_again(world: CloudWorld) -> list[Moment]:
         return []
     first, longest = PAUSES[Nature.REFUSED]
     return [Moment(at=seen + max(first, min(longest, seen - since)))]
+
+
+def effects_until(world: CloudWorld) -> datetime | None:
+    lost = world.known.unanswered_at
+    until = lost + LATE_EFFECT if lost else None
+    return None if until and world.seen_at and world.seen_at >= until else until
 
 
 def look_of_balancer(balancer: LoadBalancer) -> str:

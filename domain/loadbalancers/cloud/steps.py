@@ -16,7 +16,8 @@ from typing import Any, ClassVar, TypeVar
 from domain.decision import Action, Queue, WhenUnwanted
 from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
-from domain.loadbalancers.cloud.world import CloudWorld
+from domain.loadbalancers.cloud.world import IN_OPENSTACK, CloudWorld
+from domain.loadbalancers.machine.api_access import SECRET_GONE
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.refused_calls import with_pause
 from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference
@@ -29,6 +30,8 @@ W = TypeVar("W", bound=CloudWorld)
 # A call may last until its timeout, and some steps make several calls.
 LONGEST_STEP = timedelta(minutes=5)
 HEARTBEAT = timedelta(seconds=10)
+# Answers with status 503 of Nova, Neutron and a proxy: they have not begun the call.
+_NOT_BEGUN = frozenset({"serviceUnavailable", "ServiceUnavailable", "HTTP 503"})
 
 
 class Observe(Observation):
@@ -59,7 +62,13 @@ class Step(CloudAction):
         assert isinstance(result, Brought)  # noqa: S101 - the activity's type
         return world.brought(result)
 
+    def cancelled(self, world: W) -> W:  # type: ignore[override]
+        return world.model_copy(update={"stale": True})
+
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
+        lost = refusal.type is ErrorType.UNAVAILABLE and refusal.code not in _NOT_BEGUN
+        if lost and self.activity.startswith(f"{IN_OPENSTACK}create_"):
+            world = world.learn(unanswered_at=refusal.at)
         return super().refuse(world.model_copy(update={"stale": True}), refusal)
 
 
@@ -189,6 +198,10 @@ class CreateServer(Step):
     additional_networks: tuple[str, ...] = ()
     key_name: str = ""
     server_group_id: str = ""
+
+    def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
+        lost = world.learn(granted=SECRET_GONE) if refusal.code == SECRET_GONE else world
+        return super().refuse(lost, refusal)
 
 
 class DeleteSecurityGroup(_Deletion):

@@ -21,6 +21,7 @@ class CloudMemory(ObjectMemory):
     """What a lifecycle remembers about the cloud. If this is lost, the cloud is observed once more."""
 
     settled: str = ""  # the fingerprint (`CloudWorld.look`) for which the cloud was complete
+    unanswered_at: datetime | None = None  # when a creation last had no answer
     blocked_since: datetime | None = None  # since when the cloud has had a problem other than a refused call
 
 
@@ -84,8 +85,8 @@ class CloudWorld(ObjectWorld):
 
     def _noted(self) -> Self:
         plan = self.plan if self.current is not None else None
-        if plan is None:
-            return self
+        if plan is None:  # for a deletion the observation counts whatever the cloud lacks
+            return self.learn(blocked_since=None) if self.resource.metadata.deleting else self
         since = (self.known.blocked_since or self.seen_at) if plan.problem else None
         world, whole = self, plan.settled and not plan.status
         if whole:  # earlier refusals no longer apply

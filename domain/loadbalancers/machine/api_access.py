@@ -21,6 +21,7 @@ from domain.writes import JsonPatch, difference
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
+SECRET_GONE = "SecretGone"  # noqa: S105 - the code of a refusal, and what a machine's memory says afterwards
 _RBAC = "rbac.authorization.k8s.io"
 # The kinds to delete, in this order; Kubernetes deletes the Secret with its ServiceAccount.
 REMOVED = ("ServiceAccount", "RoleBinding", "Role")

@@ -21,13 +21,13 @@ from domain.loadbalancers.boot_timeout import waiting_patch
 from domain.loadbalancers.cloud.deletion import remove_machine
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
-from domain.loadbalancers.cloud.observation_due import needs_look, observed_again
+from domain.loadbalancers.cloud.observation_due import LATE, effects_until, needs_look, observed_again
 from domain.loadbalancers.cloud.steps import CreateServer, DeleteServer, Step, in_project
 from domain.loadbalancers.config_rejection import config_fault
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, GIVEN_UP_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.fleet_silence import AskFleet
 from domain.loadbalancers.former_fields import machine_migration
-from domain.loadbalancers.machine.api_access import REMOVED, access_objects, access_status
+from domain.loadbalancers.machine.api_access import REMOVED, SECRET_GONE, access_objects, access_status
 from domain.loadbalancers.machine.world import AwaitServer, GrantAccess, LookAtMachine, MachineWorld, RevokeAccess
 from domain.loadbalancers.machine_health import HealthState, expires_at, health_of, mark_patches
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
@@ -129,14 +129,16 @@ def _plan(world: MachineWorld) -> MachinePlan:
 
 
 def _observations(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
-    if not needs_look(world, steps):
-        return ()
+    return (_look(world),) if needs_look(world, steps) else ()
+
+
+def _look(world: MachineWorld) -> LookAtMachine:
     machine = world.machine
     status = machine.status.model_copy(update={"conditions": (), "metrics": ()})
     if world.known.server_gone == status.server_id:
         status = status.model_copy(update={"server_id": None})
     seen = machine.model_copy(update={"status": status})
-    return (LookAtMachine(project=world.project, machine=seen, changes=world.changes),)
+    return LookAtMachine(project=world.project, machine=seen, changes=world.changes)
 
 
 def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
@@ -204,7 +206,8 @@ def _has_rights(world: MachineWorld) -> bool:
     the workflow creates missing objects.
     """
     mark = _mark(world.machine)
-    return (not access_status(world.machine) and not mark) or world.known.granted == (mark or "new")
+    named = not access_status(world.machine) and not mark and world.known.granted != SECRET_GONE
+    return named or world.known.granted == (mark or "new")
 
 
 def _grant(world: MachineWorld) -> GrantAccess:
@@ -258,8 +261,13 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
     if adopt(world):
         return gone("it has released everything")
     wanted = _removal(world)
+    until = None if wanted else effects_until(world)
+    if until and until <= now:
+        wanted = (_look(world),)
     if wanted:
         return _leaving(world, wanted, now)
+    if until:
+        return _decision(world, MachinePhase.DELETING, LATE, moments=[Moment(at=until)])
     if not world.known.revoked:
         revoke = RevokeAccess(namespace=machine.metadata.namespace, name=machine.metadata.name, kinds=REMOVED)
         blocked = blocked_step(world, (revoke,))

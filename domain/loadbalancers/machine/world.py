@@ -18,7 +18,8 @@ from domain.schema import Document
 
 
 class MachineMemory(CloudMemory):
-    granted: str = ""  # the time of the mark (or "new") for which this workflow created the access objects
+    # The time of the mark (or "new") for which this workflow created the access objects; or that their Secret is gone.
+    granted: str = ""
     revoked: bool = False  # the access objects have been deleted
     server_gone: str = ""  # the id of the recorded server, once it no longer exists
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from domain.decision import Action, Decision, Outcome
 from domain.loadbalancers.names import load_balancer_name
-from domain.loadbalancers.object_world import adopt, gone
+from domain.loadbalancers.object_world import adopt, gone, refused_write
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Installation, Service
 from domain.loadbalancers.services.service_status import shown_status
@@ -57,9 +57,14 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
     else:
         stages = tuple(each for each in (adopted, acts, status, dropped) if each)
     shown = stages and (refused or stages[0] is status)
-    return decision_of(service, balancer, work).model_copy(
+    actions = stages[0] if stages else ()
+    decision = decision_of(service, balancer, work)
+    if why := refused_write(world, actions):
+        decision = decision.model_copy(update={"why": why, "outcome": Outcome.WAITING, "waits_for": (why,)})
+        done = (*done, warning("Failed", why))
+    return decision.model_copy(
         update={
-            "actions": stages[0] if stages else (),
+            "actions": actions,
             "planned": tuple(action.summary for stage in stages[1:] for action in stage),
             "deadline": world.again,
             "notices": (*done, *(standing.notices if shown else ())),

@@ -84,7 +84,7 @@ class Deployment(KubeModel):
     @property
     def authentication(self) -> Authentication | None:
         """The authentication of callers; None leaves 3scale's setting unchanged."""
-        chosen = self.apicast_hosted or self.apicast_self_managed
+        chosen = self.apicast_self_managed or self.apicast_hosted
         return chosen.authentication if chosen else None
 
 

@@ -14,7 +14,7 @@ from activities.openstack import projects
 from activities.openstack.projects import Projects
 from activities.openstack.server_user_data import FOREIGN_SECRET, birth
 from domain.identity import Kind
-from domain.loadbalancers.machine.api_access import access_objects
+from domain.loadbalancers.machine.api_access import SECRET_GONE, access_objects
 from domain.loadbalancers.project import ProjectReference
 from engine.errors import Absent, Denied, Invalid, Pending
 from engine.kube import BlockingKube
@@ -161,6 +161,12 @@ def files(text: str) -> dict[str, str]:
         each["path"]: base64.b64decode(each["content"]).decode() if each.get("encoding") else each["content"]
         for each in written
     }
+
+
+def test_a_missing_secret_of_a_machine_is_told_apart_from_what_openstack_misses(kube: PaperKube) -> None:
+    with pytest.raises(Absent) as raised:
+        born(kube)
+    assert raised.value.code == SECRET_GONE
 
 
 def test_a_machine_is_born_with_its_token_and_its_address(machines: PaperKube) -> None:

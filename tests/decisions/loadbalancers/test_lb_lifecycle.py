@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 from lb_objects import (
+    INFRASTRUCTURE,
     NOW,
     ago,
     balancer,
@@ -20,18 +21,20 @@ from lb_objects import (
     refusal,
     set_world,
 )
+from lb_project import Project
 from lb_world import MINUTE, SPEC, World, started
 
 from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
-from domain.loadbalancers.balancer_world import CreateSet, DeleteSets
+from domain.loadbalancers.balancer_world import CreateSet, DeleteSets, LookAtBalancer, SeenBalancer
 from domain.loadbalancers.cloud.drift_sweep import to_be_compared
 from domain.loadbalancers.cloud.folded_results import Brought
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
-from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
+from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, Look
 from domain.loadbalancers.cloud.world import LEAVING
+from domain.loadbalancers.machine.api_access import SECRET_GONE, access_status
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
 from domain.loadbalancers.machine.world import GrantAccess, LookAtMachine, RevokeAccess, SeenMachine
 from domain.loadbalancers.machine_health import is_master
@@ -43,7 +46,7 @@ from domain.loadbalancers.set_world import DeleteMachine, PatchMachine
 from domain.loadbalancers.template_hash import template_hash
 from domain.refusal import ErrorType
 from domain.resource import timestamp
-from domain.writes import Patch, merge
+from domain.writes import DropFinalizer, Patch, merge
 
 
 def phase(world: World) -> Phase:
@@ -257,6 +260,63 @@ def test_a_network_that_cannot_change_costs_no_machine() -> None:
     assert (world.made, phase(world)) == (made, Phase.READY)
 
 
+@pytest.mark.parametrize("other", [{"projectID": "other"}, {"authSecretRef": {"name": "other"}}])
+def test_another_project_costs_no_object_and_is_reported(other: dict[str, object]) -> None:
+    world = started()
+    made, home = list(world.made), world.project
+    change(world, infrastructure=other)
+    world.project = Project()
+    world.settle()
+    assert (world.made, phase(world), world.project.calls) == (made, Phase.WAITING, [])
+    (stalled,) = world.balancer().status.conditions
+    assert stalled.message.startswith(f"port {world.balancer().status.port_id} is not in the project")
+    assert stalled.message in world.events
+    change(world, infrastructure=dict.fromkeys(other) | {"authSecretRef": INFRASTRUCTURE["authSecretRef"]})
+    world.project = home
+    world.run(MINUTE)
+    assert (world.made, phase(world), counts(world)) == (made, Phase.READY, ALL)
+
+
+def test_a_project_that_is_only_written_otherwise_is_accepted() -> None:
+    world = started()
+    change(world, infrastructure={"projectID": "the one of the Secret"})
+    world.run(8 * MINUTE)
+    assert (phase(world), counts(world), len(world.sets())) == (Phase.READY, ALL, 2)
+
+
+def test_another_project_is_looked_at_again_because_its_secret_may_be_corrected() -> None:
+    moved = balancer(metadata=BALANCERS, spec={"infrastructure": {"authSecretRef": {"name": "other"}}})
+    world = balancer_world(moved, sets=[machine_set()]).with_cloud(LoadBalancerCloud(), NOW)
+    waits = decide_balancer(world, NOW)
+    assert (waits.phase, waits.deadline) == (Phase.WAITING, NOW + timedelta(seconds=15))
+    assert isinstance(decide_balancer(balancer_world(moved, sets=[machine_set()]).recall(world), NOW).actions[-1], Look)
+
+
+def test_a_deleted_port_is_created_again_although_other_credentials_are_named() -> None:
+    world = started()
+    change(world, infrastructure={"authSecretRef": {"name": "renewed"}})
+    port = world.balancer().status.port_id
+    del world.project.ports[port or ""]
+    for _ in range(5):
+        world.round()
+    assert world.balancer().status.port_id not in (port, None)
+    assert phase(world) is Phase.ROLLING_OUT
+
+
+def test_a_load_balancer_with_another_project_is_deleted_in_its_own() -> None:
+    world = started()
+    change(world, infrastructure={"projectID": "other"})
+    world.delete("lb", "web--shop")
+    world.settle()
+    assert (world.objects, world.project.left) == ({"lb": {}, "lbs": {}, "lbm": {}}, [])
+    moved = balancer(
+        metadata={**BALANCERS, "deletionTimestamp": ago(minutes=1)}, spec={"infrastructure": {"projectID": "other"}}
+    )
+    (write,) = decide_balancer(balancer_world(moved, sets=[machine_set()]), NOW).actions
+    assert isinstance(write, Patch)
+    assert write.patch == {"spec": {"infrastructure": {"projectID": None}}}
+
+
 # --- to heal ---
 
 
@@ -421,6 +481,22 @@ def test_a_server_is_made_only_for_a_machine_with_rights() -> None:
     assert (create.port_id, create.virtual_address, create.project) == ("own", "10.1.0.5", CLOUD)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_secret_that_is_gone_before_the_server_exists_is_created_again(named: bool) -> None:
+    fresh = machine(metadata=OURS, status={"serverID": None})
+    if named:
+        fresh = LoadBalancerMachine.model_validate(merge(fresh.model_dump(mode="json"), access_status(fresh)))
+    own = CloudPort(
+        id="own", description=mark_of(fresh.metadata.uid), security_groups=("sg-1",), allowed_addresses=("10.1.0.5",)
+    )
+    virtual = CloudPort(id="port-1", fixed_ips=(FixedIp(address="10.1.0.5"),))
+    world = machine_world(fresh, balancer(), MachineCloud(ports=(own,), virtual_port=virtual))
+    (create,) = of(decide_machine(world, NOW).actions, CreateServer)
+    refused = create.refuse(world, refusal(ErrorType.ABSENT, "no Secret", SECRET_GONE))
+    (grant,) = of(decide_machine(refused, NOW).actions, GrantAccess)
+    assert of(decide_machine(grant.fold(refused, None), NOW).actions, GrantAccess) == []
+
+
 def test_a_machine_is_looked_for_in_the_cloud_when_it_is_not_what_it_was() -> None:
     settled = machine_world(machine(metadata=OURS), balancer())
     assert of(decide_machine(settled, NOW).actions, LookAtMachine) == []
@@ -509,3 +585,51 @@ def test_an_object_that_released_everything_asks_for_nothing() -> None:
 def test_patches_are_combined_with_their_nulls() -> None:
     assert combined({"a": {"b": 1, "c": None}}, {"a": {"b": None, "d": 2}}, {}) == {"a": {"b": None, "c": None, "d": 2}}
     assert combined({"a": 1}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+
+
+LOST = refusal(ErrorType.UNAVAILABLE, "no answer")
+GOING = {"deletionTimestamp": ago(minutes=1)}
+CREATION = CreatePort(name="p", description="d", network_id="n", security_groups=())
+
+
+def test_a_creation_without_an_answer_is_looked_for_before_a_load_balancer_goes() -> None:
+    world = balancer_world(balancer(metadata={**BALANCERS, **GOING}, status=None), LoadBalancerCloud())
+    world = CREATION.refuse(world, LOST).with_cloud(LoadBalancerCloud(), NOW)
+    waits = decide_balancer(world, NOW)
+    assert (waits.phase, waits.actions, waits.deadline) == (Phase.DELETING, (), NOW + MINUTE)
+    (look,) = decide_balancer(world, NOW + MINUTE).actions
+    late = LoadBalancerCloud(ports=(CloudPort(id="late", description=mark_of("lb-uid")),))
+    found = look.fold(world, SeenBalancer(cloud=late, at=NOW + MINUTE))
+    assert [type(each) for each in decide_balancer(found, NOW + MINUTE).actions] == [DeletePort]
+    gone = look.fold(world, SeenBalancer(cloud=LoadBalancerCloud(), at=NOW + MINUTE))
+    assert [type(each) for each in decide_balancer(gone, NOW + MINUTE).actions] == [DropFinalizer]
+
+
+def test_a_creation_without_an_answer_is_looked_for_before_a_machine_goes() -> None:
+    leaving = machine(metadata={**OURS, **GOING}, status={"serverID": None})
+    world = machine_world(leaving, cloud=MachineCloud(), granted=False)
+    world = CREATION.refuse(world, LOST).with_cloud(MachineCloud(), NOW)
+    waits = decide_machine(world, NOW)
+    assert (waits.phase, waits.actions, waits.deadline) == (MachinePhase.DELETING, (), NOW + MINUTE)
+    (look,) = decide_machine(world, NOW + MINUTE).actions
+    found = look.fold(world, SeenMachine(cloud=MachineCloud(), at=NOW + MINUTE))
+    assert [type(each) for each in decide_machine(found, NOW + MINUTE).actions] == [RevokeAccess]
+
+
+@pytest.mark.parametrize("code", ["serviceUnavailable", "HTTP 503"])
+def test_no_deletion_waits_for_a_creation_that_openstack_has_not_begun(code: str) -> None:
+    leaving = machine_world(machine(metadata={**OURS, **GOING}, status={"serverID": None}), granted=False)
+    world = CREATION.refuse(leaving, LOST.model_copy(update={"code": code})).with_cloud(MachineCloud(), NOW)
+    assert [type(each) for each in decide_machine(world, NOW).actions] == [RevokeAccess]
+
+
+def test_a_cancelled_step_may_have_taken_effect() -> None:
+    world = CREATION.cancelled(balancer_world(balancer(metadata=BALANCERS), LoadBalancerCloud()))
+    (look,) = decide_balancer(world, NOW).actions
+    assert isinstance(look, LookAtBalancer)
+
+
+def test_an_observation_for_a_deletion_counts_although_the_cloud_has_a_problem() -> None:
+    leaving = machine_world(machine(metadata={**OURS, **GOING}), granted=False)
+    seen = leaving.learn(blocked_since=NOW).with_cloud(MachineCloud(), NOW)
+    assert leaving.recall(seen).current is not None

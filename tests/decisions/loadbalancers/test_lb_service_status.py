@@ -240,3 +240,12 @@ def test_a_service_shows_why_the_api_server_refuses_its_load_balancer(type_: Err
     assert (decision.phase, decision.why) == ("Unservable", message)
     assert [(each.reason, each.message) for each in decision.notices] == [("Failed", message)]
     assert [type(each).__name__ for each in decision.actions] == ["CreateBalancer", "Patch"]
+
+
+@pytest.mark.parametrize("of", [service(metadata={"finalizers": None}), service({"replicas": "three"})])
+def test_a_service_reports_that_the_api_server_refuses_a_write_of_itself(of: Service) -> None:
+    refused = refusal(ErrorType.DENIED, "services is forbidden")
+    world = service_world(of, READY).model_copy(update={"refusals": {"kube.write": refused}})
+    decision = decide_service(world, NOW)
+    assert (decision.outcome, decision.why) == (Outcome.WAITING, refused.message)
+    assert refused.message in [each.message for each in decision.notices]

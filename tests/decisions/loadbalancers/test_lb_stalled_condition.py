@@ -12,7 +12,7 @@ from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import BalancerWorld, CreateSet, WriteStatus
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.steps import CreateSecurityGroup
-from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, NOTHING_MADE_ANNOTATION
+from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, NOTHING_MADE_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.refused_calls import QUOTA as OVER_QUOTA
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.synchronization import work_for
@@ -58,6 +58,16 @@ def with_condition(reason: str, message: str) -> LoadBalancer:
 )
 def test_an_error_for_a_person_is_a_condition(hindrance: Refusal | None, shown: object) -> None:
     assert stalled(balancer(metadata=OURS), hindrance) == shown
+
+
+@pytest.mark.parametrize("annotations", [{}, {REVISION_ANNOTATION: "7"}])
+def test_a_rollout_whose_revision_the_api_server_refuses_is_shown(annotations: dict[str, str]) -> None:
+    refused = refusal(ErrorType.DENIED, "the policy forbids it")
+    seen = balancer_world(balancer(metadata={**OURS, "annotations": annotations or {REVISION_ANNOTATION: None}}))
+    world = seen.model_copy(update={"refusals": {"kube.write": refused}})
+    decision = decide_balancer(world, NOW)
+    assert (decision.phase, decision.why, decision.waits_for) == ("Waiting", refused.message, (refused.message,))
+    assert [(each.reason, each.message) for each in decision.notices] == [("Failed", refused.message)]
 
 
 def test_a_set_that_the_api_server_refuses_is_a_condition_and_is_tried_again() -> None:

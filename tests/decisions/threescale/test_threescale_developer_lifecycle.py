@@ -16,8 +16,10 @@ from threescale_objects import (
     decided,
     message,
     metadata,
+    observed,
     product,
     refusal,
+    requested,
     states,
 )
 
@@ -288,19 +290,63 @@ def test_a_user_of_another_account_is_deleted_there_first() -> None:
 def test_a_user_that_is_given_to_another_account_is_not_deleted_but_moves_there() -> None:
     made = {"developerUserID": 4, "accoundID": 11, "providerAccountHost": URL}
     given = user(status=made, developerAccountRef={"name": "globex"})
-    whole = {"metadata": metadata("globex", DEVELOPER_ACCOUNT.finalizer), "spec": {"orgName": "Globex"}}
-    globex = DeveloperAccount.model_validate({**whole, "status": {"accountID": 12, **READY}})
-
     alone = on_user(given, account=None)
     assert (alone.deletes, states(alone.status)) == (False, "Orphan")
-    noted = on_user(given, account=globex)
+    noted = on_user(given, account=globex())
     assert not noted.deletes
     moved = after(given, noted.patch)
     assert [(each.name, each.uid) for each in moved.metadata.owner_references] == [("globex", "uid-globex")]
-    (deletion,) = on_user(moved, account=globex).writes
+    (deletion,) = on_user(moved, account=globex()).writes
     assert (deletion.method, deletion.path) == ("DELETE", "accounts/11/users/4")
-    gone = on_user(moved, account=globex, found=One[FoundUser](lost=True))
+    gone = on_user(moved, account=globex(), found=One[FoundUser](lost=True))
     assert [each.path for each in gone.reads] == ["accounts/12/users"]
+
+
+def globex() -> DeveloperAccount:
+    whole = {"metadata": metadata("globex", DEVELOPER_ACCOUNT.finalizer), "spec": {"orgName": "Globex"}}
+    return DeveloperAccount.model_validate({**whole, "status": {"accountID": 12, **READY}})
+
+
+def created_in_acme() -> DeveloperUser:
+    """A user whose creation was begun in one account, and whose spec names another one since."""
+    begun = on_user(user(), found=One[FoundUser](looked=True))
+    assert [(each.method, each.path) for each in begun.writes] == [("POST", "accounts/11/users")]
+    noted = after(user(developerAccountRef={"name": "globex"}), begun.patch)
+    return after(noted, on_user(noted, account=globex(), former=ready_account()).patch)
+
+
+@pytest.mark.parametrize("listed", [[{"id": 4, "username": "ann", "email": ANN_SPEC["email"]}], []])
+def test_a_user_that_moves_while_it_is_created_leaves_nothing_behind(listed: list[dict[str, Any]]) -> None:
+    seen: dict[str, Any] = {"account": globex(), "former": ready_account(), "secrets": (PASSWORD,)}
+    world = observed(created_in_acme(), **seen)
+    (look,) = world.decide(NOW).actions
+    assert look.path == "accounts/11/users"
+    world = world.read(look, {"users": [{"user": each} for each in listed]})
+    for _ in listed:
+        (deletion,) = world.decide(NOW).actions
+        assert (deletion.method, deletion.path) == ("DELETE", "accounts/11/users/4")
+        world = world.wrote(deletion, None)
+    (look,) = world.decide(NOW).actions
+    assert look.path == "accounts/12/users"
+    made = requested(world.read(look, {"users": []}).decide(NOW))
+    assert [(each.method, each.path) for each in made.writes] == [("POST", "accounts/12/users")]
+    moved = after(created_in_acme(), made.patch)
+    assert [each.path for each in on_user(moved, **seen).reads] == ["accounts/12/users"]
+
+
+def test_a_user_whose_former_account_is_gone_is_not_searched_there() -> None:
+    assert [each.path for each in on_user(created_in_acme(), account=globex()).reads] == ["accounts/12/users"]
+
+
+def test_a_user_that_goes_after_a_move_is_searched_where_its_creation_was_begun() -> None:
+    leaving = created_in_acme()
+    leaving = leaving.model_copy(update={"metadata": leaving.metadata.model_copy(update={"deletion_timestamp": NOW})})
+    world = observed(leaving, account=globex(), former=ready_account())
+    (look,) = world.decide(NOW).actions
+    assert look.path == "accounts/11/users"
+    found = {"users": [{"user": {"id": 4, "username": "ann", "email": ANN_SPEC["email"]}}]}
+    (deletion,) = world.read(look, found).decide(NOW).actions
+    assert (deletion.method, deletion.path) == ("DELETE", "accounts/11/users/4")
 
 
 def test_an_application_to_be_replaced_is_deleted_only_when_that_is_possible() -> None:

@@ -14,6 +14,7 @@ from domain.refusal import ErrorType
 from domain.threescale import OPEN_API
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Resource
+from domain.threescale.deletion import RETAIN
 from domain.threescale.document_sources import Text, text_at, text_in_secret
 from domain.threescale.open_api import SOURCE_UID, LabelSource, SourceSecret
 from domain.threescale.open_api_authentication import FLOWS_OF_DOCUMENT, NO_SECURITY
@@ -553,6 +554,35 @@ def test_a_product_with_automatic_promotion_is_reported_but_not_its_backend() ->
 
     assert product.body["metadata"]["annotations"][PROMOTE] == "true"  # type: ignore[index,call-overload]
     assert PROMOTE not in backend.body["metadata"]["annotations"]  # type: ignore[index,call-overload,operator]
+
+
+def annotated(there: dict[str, tuple[Any, ...]], annotations: dict[str, str]) -> dict[str, tuple[Any, ...]]:
+    """The generated objects after the next pass over an OpenAPI with these annotations."""
+    for each in on(open_api({"annotations": annotations}), **there).effects:
+        kind = f"{each.kind.lower()}s"
+        there = {**there, kind: (after(there[kind][0], each.patch),)}
+    return there
+
+
+def test_annotations_that_a_person_removes_are_taken_back_from_the_generated_objects() -> None:
+    bare = made(on(open_api()), **SYNCED)
+    there = annotated(bare, {PROMOTE: "true", RETAIN: "true"})
+    product, backend = (there[kind][0].metadata.annotations for kind in ("products", "backends"))
+    assert (product[PROMOTE], product[RETAIN], backend[RETAIN], PROMOTE in backend) == ("true", "true", "true", False)
+    assert annotated(there, {PROMOTE: "true", RETAIN: "true"}) == there
+    there = annotated(there, {RETAIN: "true"})
+    product = there["products"][0].metadata.annotations
+    assert (PROMOTE in product, product[RETAIN]) == (False, "true")
+    there = annotated(there, {})
+    assert [there[kind][0].metadata.annotations for kind in there] == [
+        bare[kind][0].metadata.annotations for kind in bare
+    ]
+
+
+def test_an_annotation_that_a_person_set_on_a_generated_object_stays() -> None:
+    there = made(on(open_api()), **SYNCED)
+    own = after(there["products"][0], {"metadata": {"annotations": {PROMOTE: "true"}}})
+    assert on(open_api(), products=(own,), backends=there["backends"]).effects == ()
 
 
 def test_an_object_and_its_secret_are_labelled_for_each_other() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from threescale_objects import ACCOUNT, NO_ACCOUNT, backend, metadata, product
+from threescale_objects import ACCOUNT, NO_ACCOUNT, after, backend, metadata, product
 
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
 from domain.threescale import TENANT
@@ -41,6 +41,22 @@ def test_an_object_of_a_tenant_that_takes_it_along_gets_it_for_its_owner(resourc
 )
 def test_no_other_object_becomes_its_owner(other: Tenant) -> None:
     assert belonging(product(), ACCOUNT, (other,)) == {}
+
+
+@pytest.mark.parametrize("annotations", [{}, {"perdure.dev/cascade": "false"}])
+def test_an_object_is_released_by_a_tenant_that_takes_it_along_no_more(annotations: dict[str, str]) -> None:
+    own = after(product(), belonging(product(), ACCOUNT, (tenant(),)))
+    assert belonging(own, ACCOUNT, (tenant(),)) == {}
+    kept = tenant({"annotations": annotations})
+    assert belonging(own, ACCOUNT, ()) == belonging(own, NO_ACCOUNT, (kept,)) == {}
+    released = after(own, belonging(own, ACCOUNT, (kept,)))
+    assert (released.metadata.owner_references, released.metadata.annotations) == ((), product().metadata.annotations)
+
+
+def test_an_owner_reference_of_the_replaced_operator_stays() -> None:
+    reference = {"apiVersion": TENANT.api_version, "kind": "Tenant", "name": "branch", "uid": "uid-branch"}
+    taken_over = product(meta={"ownerReferences": [{**reference, "controller": True}]})
+    assert belonging(taken_over, ACCOUNT, (tenant({"annotations": {}}),)) == {}
 
 
 def test_an_object_with_an_owner_or_without_a_tenant_or_new_or_going_is_left_alone() -> None:

@@ -86,6 +86,15 @@ def test_flows_wait_for_the_deployment() -> None:
     ]
 
 
+@pytest.mark.parametrize("deployment", [{}, {"apicastSelfManaged": {"authentication": {}}}])
+def test_a_deployment_that_chooses_nothing_changes_nothing(deployment: dict[str, Any]) -> None:
+    """The replaced operator's definitions accept it."""
+    service = FoundService(
+        **{**found().entry.model_dump(), "backend_version": "2", "deployment_option": "self_managed"}  # type: ignore[union-attr]
+    )
+    assert calls(wanted(deployment=deployment), found(entry=service)) == []
+
+
 @pytest.mark.parametrize(("deployed", "deploys"), [("g", False), ("", True), ("old", True)])
 def test_the_sandbox_is_updated_when_it_has_another_configuration(deployed: str, deploys: bool) -> None:
     assert bool(calls(wanted(), found(deployed=deployed))) is deploys

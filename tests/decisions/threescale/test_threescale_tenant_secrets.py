@@ -149,6 +149,31 @@ async def test_a_filled_secret_is_marked_and_never_goes_with_an_earlier_tenant(
     assert (references and [each["uid"] for each in references]) == owned_by
 
 
+async def test_a_token_is_stored_even_if_the_cluster_refuses_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("asyncio.sleep", AsyncMock())
+    there = present("")
+    there["metadata"]["ownerReferences"] = [BY_AN_EARLIER_ONE, {**BY_A_TOOL, "controller": False}]
+    kube = Trials(there)
+    monkeypatch.setattr(kube, "patch", refusing_owner(kube.patch))
+
+    await subject(kube, "ACME").keep(CREATION, ANSWER)
+
+    ((_, patch),) = kube.asked
+    assert patch["stringData"]["token"] == "t0k"
+    assert [each["uid"] for each in patch["metadata"]["ownerReferences"]] == ["uid-tool"]
+
+
+def refusing_owner(patch: Any) -> Any:
+    """As the admission plugin OwnerReferencesPermissionEnforcement."""
+
+    async def patched(kind: object, namespace: str, name: str, wanted: dict[str, Any]) -> dict[str, Any]:
+        if "uid-acme" in str(wanted):
+            raise Denied("cannot set blockOwnerDeletion")
+        return cast("dict[str, Any]", await patch(kind, namespace, name, wanted))
+
+    return patched
+
+
 async def test_a_secret_that_a_person_makes_meanwhile_stays_the_persons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asyncio.sleep", AsyncMock())
     kube = Trials()
