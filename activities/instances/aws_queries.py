@@ -75,7 +75,7 @@ class AskActivities(Activities):
 
     @activity.defn(name=BeatHook.activity)
     async def heartbeat(self, beat: BeatHook) -> Done:
-        """If the instance no longer waits for the hook, the next query shows that."""
+        """AWS's answer that the instance no longer waits for the hook is ignored, because the next query shows it."""
         caller, region = self._caller(beat.key)
         await asyncio.to_thread(send_heartbeat, caller, region, beat.group, beat.hook, beat.token)
         return Done(at=now())

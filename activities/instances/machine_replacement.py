@@ -141,7 +141,9 @@ class MachineActivities(Activities):
         return on_each(objects, warning, "InstanceTaken", message, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        """Return the notices of an earlier attempt whose result was lost. Lower the replicas unless that is done."""
+        """Complete an earlier attempt whose result was lost: lower the replicas if they are not lowered yet, and return
+        that attempt's notices.
+        """
         notices = [*self._taken(deletion)]
         if deletion.deployment:
             async with self._locks[deletion.namespace, deletion.deployment]:

@@ -132,7 +132,7 @@ async def run_with_cluster_places(
 ) -> None:
     """Run a process with the entries of the clusters in place of `clusters` in the settings.
 
-    `process` is its name for the API server. `end` is called once, when the entries change.
+    `process` is part of the User-Agent for the API server. `end` is called once, when the entries change.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with await KubeApi.open(settings, process) as api, Store(api) as store:
@@ -174,5 +174,9 @@ def _callers(settings: Settings) -> Places:
 def _with(settings: Settings, others: Sequence[str], found: Sequence[str]) -> Settings:
     entries, lacking = servable((*others, *found))
     for entry in lacking:
-        logger.warning("PERDURE_INSTANCES_QUEUES: %s is not served, because no entry or cluster has its queue", entry)
+        logger.warning(
+            "PERDURE_INSTANCES_QUEUES: %s is not served, because no other entry and no cluster has the queue that it "
+            "shares",
+            entry,
+        )
     return settings.model_copy(update={"instances_queues": entries})

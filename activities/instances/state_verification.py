@@ -1,8 +1,8 @@
 """Verifies the states that events report: half a minute later, one call asks EC2 about up to 200 instances.
 
-An event takes effect at once, because the label is only a trigger. But events may be late, doubled or forged. A check
-by each instance's own workflow would cost more than the event itself (measured). If a worker dies or a query fails, the
-sweep over all accounts and regions makes up for lost checks.
+The label gets an event's state before this check, because the label only makes the AWS provider's controllers look at
+the instance. But events may be late, doubled or forged. A check by each instance's own workflow would cost more than
+the event itself (measured). If a worker dies or a query fails, the sweep makes up for lost checks.
 """
 
 from __future__ import annotations

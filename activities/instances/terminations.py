@@ -1,7 +1,8 @@
 """Terminates instances of drained Nodes.
 
-Before a termination, the Node is read from the API server again (its uid, and the instance and region in its provider
-id), and the instance from EC2. AWS has confirmed the cause within the last minute.
+Before a termination, this module reads the Node from the API server again (its uid, and the instance and region in its
+provider id), and the instance from EC2. Decisions order a termination only if AWS has confirmed the cause within the
+last minute.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class TerminationActivities(Activities):
 
 def _unlike(node: Node, key: InstanceKey, uid: str) -> str:
     if node.metadata.uid != uid or node.instance_id != key.instance_id:
-        return "is now another Node, or belongs to another instance"
+        return "was replaced by another Node of this name, or belongs to another instance"
     if region_of_provider_id(node.spec.provider_id) not in ("", key.region):
         return "is in another region"
     if node.metadata.deleting:

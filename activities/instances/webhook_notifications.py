@@ -1,9 +1,8 @@
 """Sends notifications to the webhooks that an InterruptionPolicy names.
 
-If the worker dies between sending and reporting, the notification is sent once more, with the same `Idempotency-Key`. A
-webhook that fails is retried for three minutes, then Events on the AWSMachine or Node and on the policy report the
-failure; reactions never wait for a webhook. Addresses, headers and proxies may hold secrets: no error, log or Event
-repeats them.
+If the worker dies between sending and reporting, the notification is sent once more, with the same `Idempotency-Key`.
+Reactions never wait for a webhook. Addresses, headers and proxies may hold secrets: no error, log or Event repeats
+them.
 """
 
 from __future__ import annotations

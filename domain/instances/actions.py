@@ -194,7 +194,9 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """Few, so that the decision learns of an error. At the cause's deadline it deletes the Machine unreplaced."""
+        """Few, so that the decision learns of an error early. At the cause's deadline, the decision deletes the Machine
+        even without a replacement.
+        """
         return 3
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
@@ -323,7 +325,7 @@ class EmptyNode(_NodeAction):
     when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     cause: str
-    until: datetime | None = None  # when the drain's time is over; None for no limit
+    until: datetime | None = None  # the cause's deadline; None if it has none
     how: Draining = Draining()  # how Pods are evicted, and what happens to Pods that cannot be evicted
     begun: Emptying | None = None  # the drain as it was last reported; None at the beginning of the drain
     about: tuple[Key, ...] = ()  # the objects that get an Event about the drain; empty without an InterruptionPolicy
@@ -432,7 +434,8 @@ class Notify(_InstanceAction):
 class CountRefuted(_InstanceAction):
     """Count a cause that AWS does not confirm: the event was a mistake, or forged.
 
-    `about` is empty if only a machine pool has the instance.
+    `about` has the objects that get an Event: the AWSMachine or Node, and the Machine. It is empty if only a machine
+    pool has the instance.
     """
 
     activity: ClassVar[str] = "instances.count_refuted"

@@ -1,15 +1,14 @@
 """How many machines of one node group are disrupted at the same time: the limit, and the ledger of disruptions.
 
-A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; for Nodes without Machines it is a
-managed node group, a node pool, an instance group, or all Nodes without a label of such a group. A disruption begins
-when Perdure deletes a Machine or cordons its Node. It ends once the Machine is replaced or the Node is uncordoned. It
-counts for at most an hour, because a group that was scaled down gets no replacement.
+A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool. For Nodes without Machines, a
+label of the Node names the group; all Nodes without such a label are one group. A disruption begins when Perdure
+deletes a Machine or cordons its Node. It ends once the Machine is replaced or the Node is uncordoned. It counts for at
+most an hour, because a group that was scaled down gets no replacement.
 
 - A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy, so
   that etcd keeps its quorum.
-- Other groups lose as many machines at a time as the setting or the policy allows. A machine that AWS reclaims now (the
-  Spot notice is confirmed, the instance waits in a terminating hook, or has ended) does not wait, because waiting would
-  not keep it. It counts towards the limit.
+- Other groups lose as many machines at a time as the setting or the policy allows. A machine that AWS reclaims now
+  counts towards the limit, but does not wait, because waiting would not keep it.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether this answer makes a cause wait. If AWS reclaims the instance now (`taken`), an answer to a request
-        without `taken` does not.
+        """Whether a cause has to wait because of this answer. If AWS is reclaiming the instance now (the argument
+        `taken`), the cause waits only if the request already said so.
         """
         return self.waits(now) and (self.taken or not taken)
 
@@ -150,8 +149,8 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """A disruption of the machine is over once the group has this many healthy machines: all in a control plane, in
-    other groups as many as are healthy now.
+    """How many healthy machines the group has once a disruption of the machine is over: in a control plane the number
+    of all machines, in other groups the number of machines that are healthy now.
     """
     return sum(machine.control_plane or _well(each) for each in members)
 

@@ -1,7 +1,8 @@
 """An instance as its events show it: the memory that its workflow carries from run to run.
 
 Events may arrive in any order and more than once: the record is the same for every order. `state_ordering.py` decides
-which state counts. Of several messages about one notice, scheduled event or lifecycle action, AWS's time selects one.
+which state counts. If several messages report the same notice or scheduled event, usually the latest counts, by AWS's
+time. If several report the same lifecycle action, the earliest counts.
 
 Every collection is bounded. Nothing is lost with the workflow: states and scheduled events can be read from AWS again;
 notices and the tokens of lifecycle actions are in the object's annotation.

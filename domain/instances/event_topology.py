@@ -1,6 +1,6 @@
 """The AWS resources that deliver events in an account and region: a queue, its dead letters, and three rules.
 
-The rules name no instance ids: a pattern (2,048 characters) has room for only 86 ids, and an instance's events would be
+The rules name no instance ids: a pattern has room for only 86 ids, and an instance's events would be
 missed until its id is added. AWS Health has a rule of its own, because its events may be delivered to another account
 and region, those of an organization's view.
 """

@@ -22,7 +22,7 @@ from domain.resource import reckonable
 
 def _reckonable(moment: datetime) -> datetime:
     if not reckonable(moment):
-        raise ValueError("has no zone, or is too near the calendar's limits")
+        raise ValueError("has no time zone, or is too close to the first or last date that can be represented")
     return moment
 
 

@@ -56,8 +56,8 @@ def health_notices(detail: Fields, header: Header) -> tuple[InstanceEvent | Igno
 
 
 def _affected(entities: object, resources: object) -> tuple[dict[tuple[str, str], Fields], int]:
-    """The listed instances and hosts, by (InstanceEvent's field, id), and the number of other entities. If `entities`
-    is empty, the envelope's `resources` are read instead.
+    """The listed instances and hosts, and the number of other entities. The key of an instance or host is what
+    `_entity` returns for it. If `entities` is empty, the envelope's `resources` are read instead.
     """
     listed = [each if isinstance(each, dict) else {} for each in (entities if isinstance(entities, list) else [])]
     if not listed:
@@ -74,8 +74,8 @@ def _affected(entities: object, resources: object) -> tuple[dict[tuple[str, str]
 
 
 def _entity(value: object) -> tuple[str, str]:
-    """InstanceEvent's field for an entity (`instance_id` or `host`), and its id. `value` is an id or ARN. The field is
-    empty for an entity that affects no machine, such as a volume.
+    """The name of InstanceEvent's field for an entity (`instance_id` or `host`), and the entity's id. The name is empty
+    for an entity that affects no machine, such as a volume. `value` is an id or ARN.
     """
     text = value if isinstance(value, str) else ""
     arn = parse_arn(text)

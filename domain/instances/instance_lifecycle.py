@@ -348,7 +348,9 @@ def _waiting_text(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[
     for cause in found:
         if cause.name in world.record.impossible:
             if cause.reaction is Reaction.TERMINATE_INSTANCE:
-                return f"Cluster API manages the instance, so {cause.name} does not terminate it: nothing is done"
-            return f"the instance has no Machine to delete because of {cause.name}: nothing is done"
+                not_done = "Cluster API manages the instance, so Perdure does not terminate it"
+            else:
+                not_done = "the instance has no Machine that Perdure could delete"
+            return f"{not_done} in reaction to {cause.name}: nothing is done"
     later = [cause for cause in found if cause.from_ > now]
     return f"a scheduled event; Perdure acts at {later[0].from_:%Y-%m-%dT%H:%MZ}" if later else ""

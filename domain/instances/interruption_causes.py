@@ -3,8 +3,7 @@
 A Spot notice is a cause until EC2 reports that the instance still runs ten minutes after the deadline. A stop or end is
 a cause until EC2 reports that the instance runs. For scheduled events see `scheduled_event_timing.py`.
 
-Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so they
-could be forged. A cause's name is the same for every copy of its event.
+A cause's name is the same for every copy of its event.
 """
 
 from __future__ import annotations

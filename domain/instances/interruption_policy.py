@@ -102,8 +102,8 @@ class CauseSort(StrEnum):
 
 
 class Channel(Model):
-    """A webhook, and the causes of which it is notified. The InterruptionPolicy has the webhook's address and format
-    under `name`.
+    """A webhook, and the causes that are reported to it. The InterruptionPolicy's notification of the same name has the
+    webhook's address and format.
     """
 
     name: str
@@ -156,7 +156,8 @@ class ReactionPolicy(Model):
                 named = cause.replace("_", "-")
                 raise ValueError(
                     f"{named}={chosen[cause]}: EC2 has no call that confirms this event, so anyone who may send "
-                    f"to the queue could cause the reaction. Use {named}=label; `spot` and `terminated` can react."
+                    f"to the queue could cause the reaction. Use {named}=label. EC2 confirms the causes `spot` and "
+                    "`terminated`, so these can have other reactions."
                 )
         try:
             return cls.model_validate(chosen)

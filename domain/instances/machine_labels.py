@@ -117,7 +117,9 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
 
 
 def _recorded_standing(story: Story, meta: ObjectMeta) -> LastState | None:
-    """The label's state, with the time of the last event of any kind. EC2 is asked about the state anyway."""
+    """The label's state. Its time is that of the last event of any kind, because the annotation lacks the state's time.
+    This does no harm: a new lifecycle asks EC2 about the state.
+    """
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None

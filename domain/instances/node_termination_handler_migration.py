@@ -306,7 +306,7 @@ def _template_notes(chart: _Values) -> Iterator[str]:
     fields = list(dict.fromkeys(_TEMPLATE_FIELD.findall(given)))
     for field in fields:
         if field in _OTHER_WORDS:
-            yield f"webhookTemplate: {{{{ .{field} }}}} is ${{{_TEMPLATE_FIELDS[field]}}}; {_OTHER_WORDS[field]}"
+            yield f"webhookTemplate: {{{{ .{field} }}}} becomes ${{{_TEMPLATE_FIELDS[field]}}}; {_OTHER_WORDS[field]}"
     if unknown := [field for field in fields if field not in _TEMPLATE_FIELDS]:
         yield f"webhookTemplate: Perdure has no {', '.join(unknown)}; the parts that name them are left out"
     if _is_json(_TEMPLATE_FIELD.sub("0", given)) and not _is_json(templated_body(template, dict.fromkeys(FIELDS, "x"))):

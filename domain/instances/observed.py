@@ -231,7 +231,7 @@ class InstanceWorld(World):
         return world.with_launch_result() if world.known.record else world
 
     def _goes(self, before: Self) -> bool:
-        """Whether the Machine or Node is gone or being deleted, so that the permission to disrupt it was used."""
+        """Whether the Machine or Node is gone or being deleted: then the permission to disrupt it has been used."""
         left = (before.owner and not self.owner) or (before.own_node and not self.own_node)
         return bool(left) or any(each.metadata.deleting for each in (self.owner, self.own_node) if each)
 

@@ -1,14 +1,7 @@
-"""The queues of the AWS provider's clusters, for the entry `clusters` of PERDURE_INSTANCES_QUEUES. Clusters with static
-keys are left out.
+"""The queues of the AWS provider's clusters, for the entry `clusters[/QUEUE][@ROLE]` of PERDURE_INSTANCES_QUEUES.
 
-    clusters[/QUEUE][@ROLE]
-
-| part | is |
-|---|---|
-| region | `spec.region` of the AWSCluster or AWSManagedControlPlane |
-| account | the account of the role in the cluster's AWSClusterRoleIdentity; else that of the process's credentials |
-| `QUEUE` | a name; `*-queue` is the provider's queue of each cluster |
-| `ROLE` | the name and path of a role in each account; by default the role of the cluster's identity |
+QUEUE is a name; `*-queue` stands for the provider's queue of each cluster. ROLE is the name and path of a role in each
+account; by default the role of the cluster's identity is assumed. Clusters with static keys are left out.
 """
 
 from __future__ import annotations
@@ -91,7 +84,7 @@ def places_of_clusters(
 
 
 def servable(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The usable entries, and the entries that share a queue which no entry names."""
+    """The usable entries, and the unusable ones: their events arrive in a queue that has no entry of its own."""
     found = {text: place_of(text) for text in texts}
     queues = set(map(str, found.values()))
     lacking = tuple(text for text, place in found.items() if place.shares and place.shares not in queues)

@@ -5,16 +5,16 @@
 | AWSMachine | its instance: when it gets an instance, is paused or deleted, or Perdure's labels are edited |
 | new AWSMachine, AWSMachinePool or served Node | the sweep |
 | Node, if served | its instance: when it is paused or deleted, becomes ready, or Perdure's labels are edited |
-| Machine | its instance: when its Node has joined or becomes ready, when it is paused or deleted |
-| MachineDeployment | the instances whose Machines it replaces: when its replicas or Perdure's annotation are edited |
-| Machine | the instances whose Machines its MachineDeployment replaces: when its Node becomes ready, at its deletion |
+| Machine | its instance: when the Machine's Node joins or becomes ready, or the Machine is paused or deleted |
+| MachineDeployment | the instances of Machines under replacement: when replicas or Perdure's annotation are edited |
+| Machine of such a MachineDeployment | the same instances: when the Machine is deleted, or its Node becomes ready |
 | AWSMachinePool | its group: when it gets a group, is paused or deleted, or Perdure's label is edited |
 | AWSMachinePool | its instances: when it is paused or resumed |
-| InterruptionPolicy | the instances of its clusters; if it names no cluster, of its namespaces; without both, all |
+| InterruptionPolicy | the instances of its clusters; if it names none, of its namespaces; if it names neither, all |
 
 None of these kinds has a workflow, and Perdure's own writes to them wake no lifecycle. AWSMachine and Node do not name
-their account: if instances of several accounts are served in the region, Perdure's annotation names it. Without the
-annotation an object wakes no lifecycle, and its instance is found by events and the sweep.
+their account. If instances of several accounts are served in the region, the account is read from Perdure's annotation.
+Without the annotation an object wakes no lifecycle, and its instance is found by events and the sweep.
 """
 
 from __future__ import annotations

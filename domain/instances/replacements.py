@@ -4,9 +4,10 @@
 
 Cluster API replaces a deleted Machine only once the Machine is gone. The mark is an annotation of the
 MachineDeployment, written by the same patch as the replicas, so the request can be undone even if the workflow is lost.
-Replicas are lowered before the Machine is deleted; otherwise the MachineSet would create another Machine. The
-Machine's annotation makes the MachineSet delete this Machine. While other Machines are marked, too, the Machine is
-deleted before the replicas are lowered, because the MachineSet could choose another Machine.
+The Machine's annotation makes the MachineSet delete this Machine. Replicas are lowered before the Machine is deleted;
+otherwise the MachineSet would create another Machine. There is one exception: while the mark names other Machines as
+well, these are annotated, too, and the MachineSet could choose one of them. Then the Machine is deleted first, and the
+replicas are lowered afterwards.
 
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|

@@ -40,8 +40,8 @@ def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
 
 
 def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
-    """The causes of scheduled events that EC2 does not list, although their notices are at least a quarter of an hour
-    old.
+    """The scheduled events, by their names as causes, that EC2 does not list although their notices are at least a
+    quarter of an hour old.
     """
     return tuple(
         planned.cause

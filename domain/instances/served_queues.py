@@ -1,15 +1,8 @@
 """The accounts and regions where instances are served, each with its queue and the role that Perdure assumes.
 
-PERDURE_INSTANCES_QUEUES has these entries:
-
-| entry | events arrive in |
-|---|---|
-| `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of this account and region; a second queue needs a second entry |
-| `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the second account and region's queue, which needs an entry too |
-| `clusters[/QUEUE][@ROLE]` | the queues of the provider's clusters (`queues_from_clusters.py`) |
-
-QUEUE is a name. ROLE is an ARN (after `clusters`, a name). It is needed if the process's own credentials belong to
-another account, and gives access to the first account of the entry.
+docs/instances.md has a table of the entries of PERDURE_INSTANCES_QUEUES. For `clusters` see `queues_from_clusters.py`.
+A second queue of an account and region needs a second entry. The role of an entry gives access to the entry's first
+account. An entry needs a role if the process's own credentials belong to another account.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Events of an unknown instance: how long they wait for its AWSMachine or Node before they count as unmatched.
 
 Urgent events always wait, others only while some AWSMachine has no instance yet. A launch's hook waits two hours,
-other events ten minutes. Meanwhile the message is hidden for 15 seconds, then for at least 30 at a time.
+other events ten minutes. Meanwhile the message is hidden: at first for 15 seconds, later for at least 30 at a time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def unmatched_delay(waiting: Sequence[Handled], receives: int, now: datetime) ->
 
 
 def _by_age(handled: Handled, now: datetime) -> timedelta:
-    """Zero for ten minutes, then a quarter of the event's age. Longer delays mean fewer receipts: after fifty, SQS
-    makes the message a dead letter.
+    """The least delay: zero for an event's first ten minutes, then a quarter of its age. Longer delays mean fewer
+    receipts: after fifty receipts, SQS makes the message a dead letter.
     """
     age = now - handled.event.received_at
     return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)

@@ -65,10 +65,10 @@ def dead_letter_attributes(reason: str, message_id: str, queue: str) -> TextAttr
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The queue that a dead letter comes from: the queue that the letter names, else the queue whose dead-letter queue
-    is `dead`. Both are searched for only in the account and region of `whose`.
+    """The queue that a dead letter comes from: the queue that the letter names, else the queue that has the dead-letter
+    queue `dead`. Only queues in the account and region of the queue `whose` are considered.
 
-    If neither is found: `whose` for a letter that names no queue, None for any other.
+    If neither is found: the queue `whose` if the letter names no queue, else None.
     """
     near = [each for each in places if each.where == whose.where]
     queue = message.attributes.get("PERDURE_QUEUE", "")

@@ -1,9 +1,9 @@
 """Hands events over to workflows: one hand-over per instance at a time, the most urgent instance first.
 
-    event ──► not served here ──────────────────────────────────────► foreign
-       └────► not in the index ─────────────────────────────────────► unknown
-       └────► its group ──► results; a wake, at most two a second ──┐
-       └────► its instance ──► gathered with its other events ──────┴► the workflow's answer
+    event ──► not served here ──────────────────────────────────────────────────────────────────► foreign
+       └────► not in the index ─────────────────────────────────────────────────────────────────► unknown
+       └────► its group ──► results of launches and terminations; at most two wakes a second ──┐
+       └────► its instance ──► gathered with its other events ─────────────────────────────────┴► the workflow's answer
 
 If there is no answer in time, the event is *unavailable* and its message is kept. While hand-overs fail (`troubled`),
 pollers pause, because each receive brings a message closer to the dead letters.

@@ -70,7 +70,9 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
     if not found:
         return "PERDURE_INSTANCES_QUEUES names no queue; consumer, worker and watcher each need this setting"
-    return "observe mode: other readers of the queues would miss the messages" if settings.observing else ""
+    if settings.observing:
+        return "in observe mode no messages are received, because other readers of the queues would miss them"
+    return ""
 
 
 class _Process:

@@ -1,4 +1,6 @@
-"""Calls to Temporal: hand events over to instances' workflows; send results to groups' workflows, and wake them."""
+"""Calls to Temporal: hand events over to instances' workflows; send results of launches and terminations to groups'
+workflows, and wake these workflows.
+"""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class DrainSettings(KubeModel):
         None, description="The grace period of every Pod, instead of its own."
     )
     node_grace_period_seconds: Seconds | None = Field(
-        None, description="How long the whole drain may take; it ends sooner if AWS reclaims the instance sooner."
+        None, description="How long the whole drain may take. It ends sooner if AWS reclaims the instance sooner."
     )
     disruption_budgets: Budgets | None = Field(
         None,
@@ -159,8 +159,8 @@ class DrainSettings(KubeModel):
     do_not_disrupt: DoNotDisrupt | None = Field(
         None,
         description="For Pods whose annotation perdure.dev/do-not-disrupt or karpenter.sh/do-not-disrupt is true. "
-        "Respect (the default): they are not evicted, but disruptionBudgets Force deletes them once the drain's time "
-        "is over. Ignore: they are evicted like others.",
+        "Respect (the default): they are not evicted; but if disruptionBudgets is Force, they are deleted once the "
+        "drain's time is over. Ignore: they are evicted like others.",
     )
 
 
@@ -268,8 +268,8 @@ class InterruptionPolicySpec(KubeModel):
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,
-        description="Longest interval between heartbeats of a hook. A value above 300, or above half of the hook's "
-        "timeout, has no effect.",
+        description="Longest interval between heartbeats of a hook. Perdure lowers a value above 300 seconds to "
+        "300 seconds, and a value above half of the hook's timeout to that half.",
     )
     hook_limit_seconds: Annotated[int, Marker(minimum=30, maximum=48 * 3600)] | None = Field(
         None, description="Longest time until a hook is completed; by default AWS's own limit."

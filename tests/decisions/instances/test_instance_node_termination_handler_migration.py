@@ -358,8 +358,8 @@ def test_a_template_that_does_more_than_name_fields_is_said_with_what_it_does() 
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ('{"kind":"{{ .Kind }}"}', ["{{ .Kind }} is ${cause}; the words differ: SPOT_ITN is spot"]),
-        ('{"start":"{{ .StartTime }}"}', ["{{ .StartTime }} is ${deadline}; it is written as"]),
+        ('{"kind":"{{ .Kind }}"}', ["{{ .Kind }} becomes ${cause}; the words differ: SPOT_ITN is spot"]),
+        ('{"start":"{{ .StartTime }}"}', ["{{ .StartTime }} becomes ${deadline}; it is written as"]),
         ('{"pods":"{{ .Pods }} {{ .State }}"}', ["Perdure has no Pods, State"]),
         ('{"text":"{{ .EventID }} {{ .Description }} {{ .AccountId }} {{ .Region }}"}', []),
         ('{"state":{{ .State }}}', ["Perdure has no State", "with Perdure's fields the body is not JSON"]),

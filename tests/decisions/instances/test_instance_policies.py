@@ -285,7 +285,8 @@ def test_a_deletion_without_a_machine_is_reported_once(held: dict[str, Any], kin
     assert "InterruptionPolicy fleet asks for delete-machine" in notice.message
     after = work_for_instance(step.fold(world, None), at(8))
     assert [each for each in after.steps if not isinstance(each, AskInstance)] == []
-    assert after.why == f"the instance has no Machine to delete because of {spot(4).key}: nothing is done"
+    not_done = "the instance has no Machine that Perdure could delete"
+    assert after.why == f"{not_done} in reaction to {spot(4).key}: nothing is done"
 
 
 def test_a_deletion_without_a_machine_is_reported_only_once_aws_confirms_the_cause() -> None:

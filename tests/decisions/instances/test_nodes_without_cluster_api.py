@@ -250,7 +250,8 @@ def test_an_instance_of_cluster_api_is_not_terminated_and_that_is_told_once() ->
     assert "InterruptionPolicy p asks for terminate-instance" in notice.message
     after = work_for_instance(step.fold(world, None), at(7))
     assert after.steps == ()
-    assert after.why == f"Cluster API manages the instance, so {spot(4).key} does not terminate it: nothing is done"
+    not_done = "Cluster API manages the instance, so Perdure does not terminate it"
+    assert after.why == f"{not_done} in reaction to {spot(4).key}: nothing is done"
 
 
 def test_a_hook_drains_and_is_completed_where_termination_is_asked_for() -> None:
@@ -329,7 +330,7 @@ async def test_the_instance_of_the_node_is_terminated_and_told_of_on_it() -> Non
 @pytest.mark.parametrize(
     ("node", "why"),
     [
-        ({"spec": {"providerID": f"aws:///{REGION}a/i-0000000000000dead"}}, "another Node, or belongs to another"),
+        ({"spec": {"providerID": f"aws:///{REGION}a/i-0000000000000dead"}}, "another Node of this name, or"),
         ({"spec": {"providerID": f"aws:///us-east-1a/{ID}"}}, "another region"),
         ({"spec": {"unschedulable": None}}, "has been uncordoned"),
         ({"metadata": {"annotations": PAUSED}}, "paused"),
@@ -350,7 +351,7 @@ async def test_an_instance_is_left_alone_if_another_node_has_the_name_or_none() 
     with pytest.raises(Absent):
         await terminated(kube, ec2, "u-n")
     await kube.create(NODE, NODE_TO_END)
-    with pytest.raises(Invalid, match="another Node, or belongs to another instance"):
+    with pytest.raises(Invalid, match="another Node of this name, or belongs to another instance"):
         await terminated(kube, ec2, "u-n")
     assert ec2.terminated == []
 
