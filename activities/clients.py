@@ -16,7 +16,7 @@ OnWrite = Callable[[Key, Kind, JsonObject], None]
 
 @dataclass(frozen=True)
 class Clients:
-    """`served` is for the cluster whose Services and Nodes Perdure serves."""
+    """`served` is the client of the cluster that has the Services and Nodes."""
 
     settings: Settings
     temporal: Client

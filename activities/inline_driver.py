@@ -127,7 +127,7 @@ class Inline(Generic[W]):
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
         """Run actions concurrently, but `in_turn` actions in sequence, and fold the results in the decision's order.
 
-        Events come first: another action's change of the world would remove the reason to record them.
+        Events are recorded before: the other actions' results may remove the reason to record them.
         """
         if isinstance(actions[0], RecordEvents):
             state, _ = _ended(state, actions[0], await self._one(actions[0]))

@@ -134,7 +134,7 @@ class Action(Model):
         return world.learn(**facts) if facts else world
 
     def cancelled(self, world: W) -> W:
-        """The world after the action was cancelled, which may have had a part of its effect."""
+        """The world after the action was cancelled. The action may have had a part of its effect."""
         return world
 
     def refuse(self, world: W, refusal: Refusal) -> W:

@@ -48,7 +48,7 @@ class Kind(Model):
     def api_version(self) -> str:
         """The kind's `group/version`; raises ValueError if the group is still the placeholder for OPERATOR_DOMAIN."""
         if self.group == PLACEHOLDER:
-            raise ValueError(f"the group of {self.name} is the placeholder OPERATOR_DOMAIN; `under` replaces it")
+            raise ValueError(f"the group of {self.name} is still the placeholder OPERATOR_DOMAIN: call `under` first")
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def under(self, domain: str) -> Kind:

@@ -53,14 +53,14 @@ class Whom(Enum):
     UNSETTLED = "those that have something left to do"
     DELETING = "those that are being deleted"
     ONE = "any one of them: one workflow handles all of them"
-    NONE = "none, except lifecycles that the wake is passed on to"
+    NONE = "none of them: the wake is only passed on, see `News.onward`"
 
 
 class Linked(Enum):
     NEWS = "news"
-    KNOWN = "no: Perdure wrote the link in the referent before, and that write woke the referent"
-    FOLLOWED = "no: Perdure next writes the link in the referent, and that write wakes the referent"
-    NEVER = "no: new and ended references do not count, only the referrer's own changes do"
+    KNOWN = "no: Perdure has already written the reference back into the referent, and that write woke the referent"
+    FOLLOWED = "no: Perdure is about to write the reference back into the referent, and that write wakes the referent"
+    NEVER = "no: references that begin or end wake nothing; only changes of `News.value` wake the referent's lifecycle"
 
 
 def always(_: Any) -> bool:

@@ -11,10 +11,10 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
 - One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
 - Running actions that are no longer wanted are cancelled. Some are also cancelled in favour of another action of their
   slot (`Action.superseded_by`). An action with `Action.last` starts only when no other action runs.
-- After a Conflict or Absent refusal the world is observed again. The refused action is then retried at once, which
-  uses up one of the `second_looks`. Without `second_looks`, only the first refusal of a write that was based on an
-  older version leads to a retry at once.
-- A lost answer makes the world `unsure` until no action is left that may have taken effect already.
+- After a Conflict or Absent refusal the world is observed again. If `second_looks` is above 0, it decreases, and the
+  action is retried at once. If it is 0, the action is retried at once only after its first refusal, and only if
+  it is a write that was based on an older version.
+- A lost answer (`Unavailable`) makes the world `unsure` until no action is running and no such refusal is left.
 - With `in_order`, the actions of a decision run one after the other; a refusal stops all actions after it.
 - While the world is held, and in a dry run, only reading actions start. While it cannot be observed, no action starts,
   but running actions continue.
@@ -160,7 +160,7 @@ class State(Generic[W]):
         Args:
             decide: the lifecycle's decision.
             now: the current time.
-            ending: the workflow's run is about to end, so renewable reads are given up.
+            ending: the workflow's run is about to end. `renewable` actions are left to the next run.
             dry_run: act as if the world were held.
             in_order: each action depends on the actions before it. An action that waits after a refusal holds up all
                 later ones. A second action of the same slot waits for the next decision and holds up all later ones.
@@ -314,9 +314,8 @@ def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, date
     then = decision.at_deadline or "decide again"
     if decision.deadline and decision.patience and until == decision.deadline + decision.patience:
         seconds = decision.patience.total_seconds()
-        return f"until {decision.deadline:%H:%M:%S} UTC, then: {then}; observed again {seconds:g} s later"[
-            :SUMMARY_LENGTH
-        ]
+        observed = f"the object is observed again {seconds:g} s after that time"
+        return f"until {decision.deadline:%H:%M:%S} UTC, then: {then}; {observed}"[:SUMMARY_LENGTH]
     if until != decision.deadline and until in retries.values():
         then = f"try again {', '.join(slot for slot, moment in retries.items() if moment == until)}"
     return f"until {until:%H:%M:%S} UTC, then: {then}"[:SUMMARY_LENGTH]

@@ -142,7 +142,7 @@ def merge(target: object, patch: object) -> object:
 
 
 def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
-    """The object after a patch that became `resource_version`; unchanged if it has this or a newer version.
+    """The object after a patch that led to `resource_version`; unchanged if it has this or a newer version.
 
     resourceVersions of one object are comparable as numbers (guaranteed from Kubernetes 1.35, always true with etcd).
     """

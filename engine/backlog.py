@@ -1,7 +1,7 @@
-"""The backlog: tasks that no worker has taken yet, and late tasks of lifecycles without an object.
+"""The backlog: tasks that no worker has taken yet, and late tasks of lifecycles without a Kubernetes object.
 
-If a worker has a workflow in its cache, DescribeTaskQueue counts the workflow's task only after ten seconds. The
-claims' binder, a lifecycle without an object, therefore reports in `OpWaitsFor` how long claims wait.
+If a worker has a workflow in its cache, DescribeTaskQueue counts the workflow's task only after ten seconds. This is
+too late for the claims' binder, which has no object. The binder itself reports in `OpWaitsFor` how long claims wait.
 """
 
 from __future__ import annotations

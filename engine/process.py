@@ -34,7 +34,7 @@ async def connected(settings: Settings, process: str) -> Client:
             await ensure_search_attributes(client)
         except RPCError as error:
             # In a locked-down namespace the administrator adds the attributes; each wake reports missing attributes.
-            log.warning("the search attributes cannot be registered from here: %s", error)
+            log.warning("this process cannot register the search attributes: %s", error)
         if isinstance(client.service_client, Connection):
             client.service_client.keep(settings)
         return client

@@ -127,7 +127,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """Watches without a list or stream. Empty during an outage of the API server, which explains them."""
+        """Messages about unserved watches. None during an outage of the API server, which is reported itself."""
         return () if reachability.failing else api.starved_watches()
 
     async with _reported(health, f"{process}, {server}", reachability):

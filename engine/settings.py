@@ -161,8 +161,8 @@ class Load(_Group):
     drain: Duration = Field(
         timedelta(seconds=30),
         gt=timedelta(0),
-        description="After SIGTERM, activities, receive calls and messages in progress may take this long to end. In a "
-        "pod, set it below terminationGracePeriodSeconds.",
+        description="After SIGTERM, a process waits at most this long for its activities, its calls that receive "
+        "messages, and its work on received messages. In a pod, set it below terminationGracePeriodSeconds.",
     )
     sweep: Duration = Field(
         timedelta(0),
@@ -203,8 +203,9 @@ class Accounts(_Group):
     accounts_poll: Duration = Field(
         timedelta(seconds=60),
         gt=timedelta(0),
-        description="Longest interval between queries about a support case: AWS reports its progress by no event. The "
-        "interval is up to 5 times as long for regions that are being enabled, up to 10 times for quota requests.",
+        description="Longest interval between queries about a support case; AWS sends no event when a case progresses. "
+        "The interval is up to 5 times as long for regions that are being enabled, and up to 10 times as long for "
+        "quota requests.",
     )
     accounts_create_budget: int = Field(
         30,
@@ -392,11 +393,14 @@ class Instances(_Group):
 
     instances_queues: Names = Field(
         (),
-        description="Accounts and regions whose EC2 instances are served, comma-separated, each as "
-        "ACCOUNT/REGION[/QUEUE][@ROLE]. QUEUE is the name of the queue, ROLE the ARN of a role to assume. With "
-        "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE], the events of the first account arrive in the queue of the "
-        "second account. clusters[/QUEUE][@ROLE NAME] means the accounts and regions of the clusters of Cluster API's "
-        "AWS provider. If empty, no instances are served.",
+        description="Accounts and regions whose EC2 instances are served, as a comma-separated list of entries; if "
+        "empty, no instances are served. An entry has one of three forms. "
+        "(1) ACCOUNT/REGION[/QUEUE][@ROLE] is one account and region. QUEUE is the name of its queue, ROLE the ARN of "
+        "a role to assume in ACCOUNT. "
+        "(2) ACCOUNT/REGION=OWNER/REGION[/QUEUE][@ROLE] is an account and region whose events arrive in a queue of the "
+        "account OWNER. This queue needs an entry of its own. "
+        "(3) clusters[/QUEUE][@ROLENAME] stands for the accounts and regions of all clusters of Cluster API's AWS "
+        "provider. ROLENAME is the name of a role in each of these accounts.",
     )
     instances_nodes: bool = Field(
         False,
@@ -405,10 +409,11 @@ class Instances(_Group):
     )
     instances_reactions: Names = Field(
         (),
-        description="Reactions to instances that AWS reclaims, comma-separated, each as CAUSE=REACTION: causes "
-        "`terminated`, `stopped`, `spot`, `ending`, `reboot`, `maintenance`, `terminating-hook`, reactions `label`, "
-        "`taint`, `cordon`, `drain`, `terminate-instance`, `delete-machine`; and `launching-hook=true`. An "
-        "InterruptionPolicy takes precedence for the instances that it selects.",
+        description="Reactions to instances that AWS reclaims, comma-separated, each as CAUSE=REACTION. The causes are "
+        "`terminated`, `stopped`, `spot`, `ending`, `reboot`, `maintenance` and `terminating-hook`. The reactions are "
+        "`label`, `taint`, `cordon`, `drain`, `terminate-instance` and `delete-machine`. With the further entry "
+        "`launching-hook=true`, Perdure completes the hook of a launch once the Node is ready. An InterruptionPolicy "
+        "takes precedence for the instances that it selects.",
     )
     instances_disruptions: int = Field(
         1,

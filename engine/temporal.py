@@ -263,7 +263,7 @@ def _metrics_address(settings: Settings) -> str:
 
 
 def silent_runtime() -> Runtime:
-    """A runtime without logs and metrics, for replays, which return their warnings."""
+    """A runtime without logs and metrics, for replays: a replay returns its failure."""
     return _runtime("", json_logs=None)
 
 

@@ -62,8 +62,8 @@ class Version(Model):
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
     """The workers' version. Without a build id in the settings, any worker takes any task.
 
-    The version then has a name, too: otherwise the SDK hashes every imported module, half a second of CPU at each
-    start.
+    Even then the SDK gets a build id. Without one it would hash every imported module at each start, which takes half a
+    second of CPU.
     """
     versioned = bool(settings.worker_build_id)
     return WorkerDeploymentConfig(

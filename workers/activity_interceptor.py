@@ -61,8 +61,9 @@ class _Edge(ActivityInboundInterceptor):
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
     """The cause to report with the failure.
 
-    For a bug this is `error` with its traceback; otherwise None, because the server keeps only 4 KiB of a failure. If
-    `error` itself is the failure, its own cause is returned: an error that is its own cause cannot be encoded.
+    - If `error` itself is the failure: the cause that it already has. A failure that causes itself cannot be encoded.
+    - Otherwise, if the failure is a bug: `error` with its traceback.
+    - Otherwise None, because the server keeps only 4 KiB of a failure.
     """
     if failure is error:
         return error.__cause__

@@ -100,8 +100,8 @@ class PacedSlots(CustomSlotSupplier):
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
         """Reserve a slot for a poll; None if no further poll is admitted now.
 
-        While a slot is unused, one poll each of the sticky and the ordinary queue is admitted. With a limit of one, a
-        poll of one queue would otherwise block the other queue.
+        While any slot is unused, the sticky and the ordinary queue may have at least one poll each. Otherwise, with a
+        limit of one, a poll of one queue would block the other queue.
         """
         with self._lock:
             limit, sticky = int(self.limit), ctx.is_sticky

@@ -103,8 +103,6 @@ def _ended(workers: Iterable[Worker]) -> Iterable[str]:
 
 
 def follow(client: Client, workers: Sequence[Worker]) -> None:
-    """Move the workers to each new connection of the client."""
-
     def over() -> None:
         for worker in workers:
             worker.client = client
@@ -170,7 +168,6 @@ async def create_workers(
 async def activities_of(
     clients: Clients, chosen: Sequence[str], stack: AsyncExitStack
 ) -> dict[str, list[Callable[..., object]]]:
-    """The activities by area; `stack` releases their resources."""
     modules = {area: importlib.import_module(installed()[area].activities) for area in chosen}
     return {area: [*await module.activities(clients, stack)] for area, module in modules.items()}
 

@@ -29,7 +29,6 @@ def _is_workflow_of(module: ModuleType, value: object) -> TypeGuard[type]:
 
 
 def actions() -> Mapping[str, type[Action]]:
-    """Every action that names an activity, by the activity's name."""
     import domain
 
     for module in pkgutil.walk_packages(domain.__path__, "domain."):

@@ -5,7 +5,7 @@ r"""The workflows of AWS accounts, whose decisions are in `domain/accounts/`.
 | Account | Account | `account_lifecycle.py` |
 | AccountClaim | AccountClaim | `claim_lifecycle.py` |
 | AccountPool | AccountPool. It binds accounts to claims | `pool.py`, within a pass |
-| Organization | payer. It grants what AWS limits | `organization.py`, within a pass |
+| Organization | payer. It shares out what AWS limits, e.g. creations | `organization.py`, within a pass |
 | AccountValidation | installation. It validates existing accounts | `account_validation.py`, within a pass |
 | AWSFederatedRole, AWSFederatedAccountAccess | object of the kind | `federated/` |
 """
@@ -126,7 +126,7 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
 
 @lifecycle("Organization", world=OrganizationWorld, observe=PassOrganization, decide=decide_organization)
 class OrganizationWorkflow(Passes[OrganizationWorld]):
-    """The organization: grants what AWS limits for all Accounts together, such as creations.
+    """The organization: shares out what AWS limits for all Accounts together, such as creations.
 
         woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> inform pools --> wait
 

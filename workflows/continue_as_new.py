@@ -29,7 +29,7 @@ def may_leave_observation() -> bool:
 async def handlers_finished(unless: Callable[[], bool]) -> bool:
     """Wait until all handlers have finished; False if `unless` returns True first.
 
-    `unless` is for handlers that wait for an observation.
+    `unless`: whether an observation is needed. Without it, handlers that wait for an observation would never finish.
     """
     await workflow.wait_condition(lambda: workflow.all_handlers_finished() or unless())
     return workflow.all_handlers_finished()

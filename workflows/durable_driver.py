@@ -127,7 +127,7 @@ class Entity(Generic[W]):
         return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """The activity that observes the object; it may make the whole pass. `offered` fills its fields."""
+        """The activity that observes the object; it may make the whole pass. Its input is taken from `offered`."""
         offered = {**self.offered(), "dry_run": dry_run}
         fields = self.observe.model_fields
         return self.observe(**{name: value for name, value in offered.items() if name in fields})

@@ -31,7 +31,7 @@ from workflows.passes import Passes
 
 @lifecycle(INSTANCE_WORKFLOW, world=InstanceWorld, observe=LookAtInstance, decide=decide_instance)
 class Ec2InstanceWorkflow(Entity[InstanceWorld]):
-    """An EC2 instance: takes events, writes the label in an observation, and waits for deadlines.
+    """An EC2 instance: takes events, observes and labels its AWSMachine or Node, and waits for deadlines.
 
         hand_over ──► record ──► observe (objects read, label written) ──► answered: the message may be deleted
                                     │
@@ -61,7 +61,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         return look_at(self.world, workflow.now(), dry_run=dry_run)
 
-    @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label is up to date.")
+    @workflow.update(name=HAND_OVER, description="Take events of this instance, and answer after an observation.")
     async def hand_over(self, given: HandOver) -> Taken:
         world, outcomes = self.world.with_events(given.events, workflow.now())
         self.replace_world(world)
@@ -70,7 +70,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         observed = done or await self.look_now()
         return self.world.taken(outcomes, looked=observed)
 
-    @workflow.signal(name=ANSWERED, description="AWS's answer about this instance, from a query for many.")
+    @workflow.signal(name=ANSWERED, description="AWS's answer about this instance, from a query about many.")
     def answered(self, answer: Answer) -> None:
         """Adopt AWS's answer. The labels are observed again, because someone may have edited them."""
         self.replace_world(self.world.with_answer(answer.facts, answer.timings))

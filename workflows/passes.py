@@ -29,7 +29,7 @@ class Passes(Entity[P]):
         return {**super().offered(), "refusals": refusals, "recorded": self.world.recorded}
 
     def summary_of_look(self, look: Action) -> str:
-        """The activity's summary is the last pass's result, because the activity's name is always the same."""
+        """The activity's summary: the previous pass's result. The activity's name is the same in each pass."""
         if refused := self.world.refusals.get(OBSERVE):
             return f"observe again; the last attempt failed: {refused.message}"
         if self.decision is None:

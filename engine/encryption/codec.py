@@ -57,7 +57,8 @@ class EncryptionCodec(PayloadCodec):
             return Payload.FromString(AESGCM(key).decrypt(nonce, sealed, key_id.encode()))
         except (InvalidTag, ValueError, DecodeError) as error:
             raise Undecryptable(
-                f"data was encrypted with another key named {key_id!r}, or was changed afterwards"
+                f"the key {key_id!r} does not decrypt the data: a different key of this name encrypted it, or it was "
+                "changed afterwards"
             ) from error
 
 

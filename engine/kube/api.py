@@ -186,7 +186,7 @@ class KubeApi:
         return [reason for stalled, _ in self._watches.values() for reason in stalled()]
 
     def starved_watches(self) -> list[str]:
-        """Messages about watches without a list or stream."""
+        """Messages about watches that the API server has not served for too long."""
         reasons = [reason for _, starved in self._watches.values() for reason in starved()]
         named, more = reasons[:MOST_NAMED], len(reasons) - MOST_NAMED
         return [*named, f"and {more} more watches"] if more > 0 else named
@@ -442,9 +442,9 @@ class KubeApi:
         return answer
 
     async def _answered(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:
-        """A successful answer, its body still to be read. After a first 401, new credentials are loaded and sent.
+        """A successful answer, its body still to be read. A first 401 loads new credentials and repeats the request.
 
-        `stream` has the timeouts of a watch.
+        `stream`: the timeouts of a watch; None for other requests.
         """
         seen = self._connection.generation
         response = await self._request(request, stream)
@@ -528,7 +528,8 @@ def path_of(kind: Kind, namespace: str, name: str = "", subresource: str = "") -
     parts += ["namespaces", namespace] if namespace else []
     parts += [kind.plural, name, subresource]
     if not (is_possible_name(namespace) and is_possible_name(name)):
-        raise Absent(f"no {kind.name} can be named {'/'.join(filter(None, (namespace, name)))}", code="NotFound")
+        where = "/".join(filter(None, (namespace, name)))
+        raise Absent(f"{kind.name} {where} cannot exist: its namespace or name is invalid", code="NotFound")
     return "".join(f"/{quote(part, safe='')}" for part in parts if part)
 
 
@@ -537,5 +538,5 @@ def _parameters(**values: str) -> dict[str, str]:
 
 
 def _written_by(field_manager: str) -> dict[str, str]:
-    """The query parameters of a write. Unknown fields cause no warning: the API server drops them anyway."""
+    """The query parameters of a write. `Ignore`: the API server drops unknown fields without a warning."""
     return {"fieldManager": field_manager, "fieldValidation": "Ignore"}

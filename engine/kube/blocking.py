@@ -21,7 +21,8 @@ def _waiting(
 ) -> Callable[Concatenate[BlockingKube, P], T]:
     def wait(kube: BlockingKube, /, *args: P.args, **more: P.kwargs) -> T:
         if _is_running_here(kube.loop):
-            raise RuntimeError(f"{method.__name__} of the Kubernetes client for threads was called on its event loop")
+            where = "on the event loop that sends its request"
+            raise RuntimeError(f"BlockingKube.{method.__name__} was called {where}: call it from another thread")
         request: Coroutine[object, object, T] = getattr(kube.api, method.__name__)(*args, **more)
         return asyncio.run_coroutine_threadsafe(request, kube.loop).result()
 

@@ -1,7 +1,7 @@
 """The served cluster, whose Services and Nodes Perdure handles: Perdure's own, or another one given by a kubeconfig.
 
-The custom resources are in Perdure's own cluster in either case. Users of another cluster can neither see the
-cloud's credentials nor change a LoadBalancer, although they may change Services.
+The custom resources are in Perdure's own cluster in either case. Users who may change the Services of another cluster
+can neither see the cloud's credentials nor change custom resources.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class InformerCache:
             self.mirrors[kind.name].learn(obj)
 
     def newest(self, *kinds: Kind) -> dict[str, str]:
-        """The newest version by kind. A cache that has reached all of them shows at least as much."""
+        """The newest version by kind. A cache that has reached these versions shows all that this cache shows now."""
         mirrors = [self.mirrors[kind.name] for kind in kinds] if kinds else self.mirrors.values()
         return {mirror.followed.kind.name: mirror.newest for mirror in mirrors if mirror.newest}
 

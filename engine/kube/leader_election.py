@@ -71,7 +71,7 @@ class LeaderElection:
         lone: timedelta = LONE_LEASE_DURATION,
         retry: timedelta = timedelta(seconds=1),
     ) -> None:
-        """`lease` is the Lease's duration when it is taken and while other processes wait; otherwise it is `lone`."""
+        """The Lease's duration is `lease` at first and while other processes wait, otherwise `lone`."""
         self._api = api
         self._namespace = namespace
         self._name = name

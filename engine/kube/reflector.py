@@ -189,7 +189,7 @@ class Reflector(Generic[M]):
         if self.unserved > self._timing.unserved.total_seconds():
             lacks = "has had no watch" if self.listed else "has not been listed"
             why = self.trouble or "no answer"
-            yield f"{self.followed.name} {lacks} for {self.unserved:.0f} s, and its changes are not noticed: {why}"
+            yield f"{self.followed.name} {lacks} for {self.unserved:.0f} s, so changes are not noticed: {why}"
 
     async def _mirror(self) -> None:
         failures = 0

@@ -1,9 +1,10 @@
 """Shares an expensive reading among many callers.
 
     read ──► no reading is under way: read at once
-        └──► one is under way, but may have begun before the change that the caller knows of: share the next reading
+        └──► one is under way: share the next reading
 
-An answer is never older than its request.
+A reading under way is not shared, because it may have begun before the change that the caller knows of. So an answer is
+never older than its request.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ NOT_ASKED = "would be asked for a retry"
 def selection(
     kind: Kind | None = None, namespace: str = "", phase: str = "", query: str = "", *, everything: bool = False
 ) -> str:
-    """The selected lifecycles as a visibility query. It leaves out the phase, which it would compare case-sensitively.
+    """The visibility query for the lifecycles. It leaves out the phase, because values in queries are case-sensitive.
 
     Raises typer.BadParameter if a value is malformed, or if neither a phase nor a query nor `--all` was given.
     """

@@ -119,7 +119,7 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
 
 
 def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[DeadLetter]]]) -> list[DeadLetter]:
-    """Run `work` once for each dead-letter queue of the queues whose name contains `queue`; queues may share one."""
+    """Run `work` on the dead-letter queue of each queue whose name contains `queue`; once if queues share it."""
     from activities.aws.queue_account_roles import Places
     from domain.instances.served_queues import REGION_DEAD, with_queues
     from engine.errors import Absent, ApiError

@@ -53,7 +53,7 @@ def release(reference: Target, reason: str, output: Format) -> None:
         return obj
 
     async def account_of(session: ClusterSession, reference: Target, obj: JsonObject) -> Target:
-        """The Account to annotate. A claim's annotation counts only for a customer's account: tenants write claims."""
+        """The Account to annotate. A claim's annotation cannot release a pool's account: tenants write claims."""
         if reference.kind == ACCOUNT:
             return reference
         claim = key_of(reference.kind.name, obj)

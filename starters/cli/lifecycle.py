@@ -61,7 +61,7 @@ _NO_WORKER = "is a worker running? On a local deployment: perdure status; elsewh
 
 
 async def find_object(session: ClusterSession, target: Target) -> JsonObject:
-    """The object. Raises CommandError if it does not exist, or if the kind has no objects."""
+    """The object. Raises CommandError if it does not exist, or if Kubernetes has no resource of this kind."""
     if not target.kind.plural:
         raise CommandError(
             f"{target} is not a custom resource",
@@ -102,7 +102,7 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of the object's lifecycle; for a Node or an object of Cluster API, of its instance's or group's lifecycle
+    """The key of the object's lifecycle. A Node or an object of Cluster API has the lifecycle of its instance or group
     (`machines.py`). Raises CommandError if the lifecycle cannot be determined.
     """
     if machines.others(target):

@@ -69,7 +69,7 @@ def plan(
         Path | None,
         typer.Option("--file", "-f", help="Manifests that are not applied yet; - is standard input."),
     ] = None,
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="For manifests that name no namespace.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace for manifests that name none.")] = "",
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:

@@ -61,7 +61,7 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
     if target.kind == MACHINE and not (named.instance and text(obj, "spec", "providerID").startswith(_OF_AWS)):
         named = await _of_its_awsmachine(session, target)
     if not usable_outside(named.instance):
-        raise CommandError(f"{target} has no instance yet", "its spec.providerID names the instance")
+        raise CommandError(f"{target} has no instance yet", "wait until its spec.providerID names the instance")
     found = instance_of(target, named, await _lifecycles_of(session, named.instance), await _served(session))
     return found.lifecycle_in(session.settings.cluster)
 

@@ -25,7 +25,7 @@ _comment = TextWrapper(
 @migrate.command()
 def nth(
     values: Annotated[
-        Path, typer.Argument(metavar="VALUES", help="The values of the handler's chart, as YAML; - is standard input.")
+        Path, typer.Argument(metavar="VALUES", help=f"The values of the chart {_CHART}, as YAML; - is standard input.")
     ],
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="The policy's name.")
@@ -51,7 +51,7 @@ def nth(
     try:
         found = policy_of_nth(below if isinstance(below, dict) else given, name)
     except ValueError as error:
-        raise CommandError(f"{values}: {error}", "the handler's chart says what each value may be") from error
+        raise CommandError(f"{values}: {error}", f"the chart {_CHART} documents its values") from error
     for note in found.notes:
         typer.echo(_comment.fill(note))
     typer.echo(yaml.safe_dump(found.policy, sort_keys=False, width=_WIDTH), nl=False)

@@ -45,7 +45,7 @@ NameIfSeveral = Annotated[
 
 
 class OfObject(Model):
-    """The base of a command's answers about one object, which `Target.fields` names."""
+    """The base class of a command's answers about one object. `Target.fields` has its fields."""
 
     kind: str
     namespace: str

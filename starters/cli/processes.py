@@ -132,8 +132,8 @@ def execute(name: str, process: Process) -> None:
 
 
 def execute_with_places(name: str, process: Process) -> None:
-    """Execute a process. Each entry `clusters` in its PERDURE_INSTANCES_QUEUES is replaced by the accounts and regions
-    of the AWS provider's clusters. The process ends when these change; its supervisor has to start it again.
+    """Execute a process. An entry `clusters` in its PERDURE_INSTANCES_QUEUES is replaced by the accounts and regions of
+    the clusters of Cluster API's AWS provider. When these change, the process ends; its supervisor must start it again.
     """
     from domain.instances.queues_from_clusters import cluster_entries
 

@@ -1,7 +1,7 @@
 """The accounts, regions and queues that PERDURE_INSTANCES_QUEUES names, for commands.
 
-An entry `clusters` names the accounts and regions of the AWS provider's clusters. Without such an entry, the API server
-is not asked.
+An entry `clusters` stands for the accounts and regions of the clusters of Cluster API's AWS provider. Without such an
+entry, the API server is not asked.
 """
 
 from __future__ import annotations

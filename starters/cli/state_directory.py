@@ -29,7 +29,7 @@ def enter(state: Path | None) -> Path | None:
     except (FileNotFoundError, NotADirectoryError):
         raise typer.BadParameter(f"there is no local deployment in {directory}. Start one with `perdure up`.") from None
     except (OSError, ValueError) as error:
-        message = f"{directory / 'env'} cannot be read: {error}. `perdure down` and `perdure up` write it again."
+        message = f"{directory / 'env'} cannot be read: {error}. Write it again: `perdure down`, then `perdure up`."
         raise typer.BadParameter(message) from None
     if "TEMPORAL_ADDRESS" in found:
         # The shell's namespace, API key and certificate belong to another server.

@@ -28,8 +28,6 @@ def hand_over(client: Client, cluster: str) -> HandOverCall:
 
 
 def wake_group(client: Client, cluster: str) -> WakeGroup:
-    """A function that wakes a group, and starts missing workflows on this cluster's workers."""
-
     async def wake_one(group: GroupKey, ended: GroupRecord) -> None:
         lifecycle = group.lifecycle_in(cluster)
         if ended.results:

@@ -1,8 +1,8 @@
 """The account area's gauges, under the aws-account-operator's names, computed from the watcher's index.
 
-Gauges that only that operator's documents name (`total_...`) are included, with their irregular spellings. The gauges
-`perdure_...` add phases, reused accounts, and why a pool is stalled. All others have the label
-`name="aws-account-operator"`.
+That operator has dropped the gauges `total_...`, but its documents still name them: they are included, with their
+irregular spellings. The gauges `perdure_...` add phases, reused accounts, and why a pool is stalled. The operator's
+gauges have the label `name="aws-account-operator"`.
 """
 
 from __future__ import annotations

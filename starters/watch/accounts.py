@@ -101,7 +101,7 @@ def _is_the_pools(claim: AccountClaim) -> bool:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """A pool is never settled, because its status does not reveal that its counts are stale."""
+    """`settled` is always False, because a pool's status does not show whether its counts are stale."""
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, POOL_ANNOTATIONS)),

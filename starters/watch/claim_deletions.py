@@ -45,7 +45,7 @@ def claim_of(handle: Projection, index: Index) -> Projection | None:
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:
-    """Whether the object was just resumed, so that no workflow is deleting it yet."""
+    """Whether the object's pause has just ended. A wake must then continue its deletion."""
     return before is not None and bool(before.fact("paused")) and not after.fact("paused")
 
 

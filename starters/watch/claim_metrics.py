@@ -1,6 +1,7 @@
 """The resource claims area's gauges, computed from the watcher's index.
 
-Poolboy has no gauges of pools. They are counted from the handles, because a pool's status lags until its next pass.
+Poolboy has no gauges of pools. Perdure computes these from the handles, because a pool's status lags until its next
+pass.
 Workers count events (`activities/claims/metrics.py`).
 """
 

@@ -82,7 +82,7 @@ class Readings:
         )
 
     def pool(self, obj: JsonObject) -> View:
-        """The view is never settled, because a pool's status does not reveal that its counts are stale."""
+        """`settled` is always False, because a pool's status does not show whether its counts are stale."""
         facts = self._facts(obj, minimum=_number(obj, "spec", "minAvailable"))
         return View(fingerprint=self._content(obj), facts=facts)
 

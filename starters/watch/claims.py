@@ -39,8 +39,8 @@ MADE_BY_POOL = 5.0
 def handle_delegate(handle: Projection, index: Index) -> Key:
     """The handle's claim if the claim's workflow does the handle's work; otherwise the handle.
 
-    The handle's workflow does the work if the handle is ignored, and if its claim is absent, detached, paused or
-    ignored.
+    The handle's workflow does the work in two cases: if the handle is ignored, or if its claim is absent, detached,
+    paused or ignored.
     """
     claim = claim_of(handle, index)
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key

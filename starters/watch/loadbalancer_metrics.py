@@ -27,7 +27,7 @@ _BALANCER_CLOUD = ("portID", "floatingID", "securityGroupID", "flavorID")
 _MACHINE_CLOUD = ("portID", "serverID", "flavorID", "imageID")
 _COUNTS = {
     "replicas": ("replicas", "Desired number of machines; 0 while the object is being deleted."),
-    "replicas_current": ("current", "Desired number of machines, as last observed."),
+    "replicas_current": ("current", "Desired number of machines at the last pass (status.replicas)."),
     "replicas_ready": ("ready", "Machines that are ready."),
 }
 _DELETED = "When the object's deletion was requested, in seconds since 1970."

@@ -96,7 +96,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
 
 @asynccontextmanager
 async def _lease_client(settings: Settings, thread: OwnThread) -> AsyncIterator[KubeApi]:
-    """An API client in the thread, which renews the Lease even while the main event loop is busy."""
+    """An API client in a separate thread: it renews the Lease even while the main event loop is busy."""
     api = await thread.run(KubeApi.open(settings, PROCESS))
     try:
         yield api

@@ -11,7 +11,9 @@ LAST_EVENT_AGE = Gauge(
     "perdure_watch_last_event_age_seconds", "Seconds since the stream last sent something.", ["kind"]
 )
 UNSERVED = Gauge(
-    "perdure_watch_unserved_seconds", "Seconds for which there was no list or stream; 0 while there is one.", ["kind"]
+    "perdure_watch_unserved_seconds",
+    "Seconds for which the API server has sent neither a list nor a stream; 0 while the stream runs.",
+    ["kind"],
 )
 LAG = Gauge("perdure_watch_lag_seconds", "Seconds for which the oldest queued key has waited for its wake.", ["kind"])
 QUEUE = Gauge("perdure_watch_queue_length", "Keys whose wake Temporal has not accepted yet.", ["kind"])

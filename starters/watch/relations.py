@@ -177,7 +177,9 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether Perdure only added a reference. Its next write makes the referent refer back, and wakes the referent."""
+    """Whether Perdure only added a reference, to a referent that does not refer back yet. Perdure's next write adds the
+    reference back, and wakes the referent.
+    """
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False

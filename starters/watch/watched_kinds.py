@@ -153,7 +153,8 @@ class WatchedWhileNamed(Watched):
     """Objects that are watched while other objects refer to them.
 
     Args:
-        named: how these objects' names begin: (apiVersion, kind), (namespace,) or (namespace, name); may be empty.
+        named: the first parts of these objects' names in the relation: (apiVersion, kind), (namespace,) or
+            (namespace, name); empty for the whole cluster.
         lingers: seconds that these objects stay watched after the last reference.
         wider: the cluster-wide watch that may replace many watches of parts; None if there is none.
     """
@@ -195,7 +196,7 @@ def _watched_while_named(
 ) -> WatchedWhileNamed:
     end, how = relation.referents[0], relation.watched
     if how is None or isinstance(end, Key):
-        raise TypeError(f"the watch of {end} does not depend on whether an object names it")
+        raise TypeError(f"no reference starts a watch of {end}: the relation has no `watched`, or {end} is a Key")
     if how.scope is Scope.KIND:
         open_ended = tuple(each for each in relations if ANY_KIND in map(kind_name, (each.referrers + each.referents)))
         return WatchedWhileNamed(

@@ -178,7 +178,9 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake lifecycles slowly during a start, at once afterwards: a kind that is installed later has few objects."""
+        """Wake lifecycles: slowly during a start, at once afterwards. A list that is new after the start is short, such
+        as that of a kind installed later.
+        """
         if self._adopted:
             self._put_all(keys)
         else:

@@ -229,7 +229,7 @@ async def test_the_timeline_of_a_machine_shows_its_creation(played: Played) -> N
     born = played.world.machine(name).metadata.creation_timestamp
     assert born is not None
     boots = f"until {born + timedelta(minutes=10):%H:%M:%S} UTC, then: it is replaced if its agent has not reported"
-    assert f"{boots}; observed again 30 s later" in lines
+    assert f"{boots}; the object is observed again 30 s after that time" in lines
 
 
 @pytest.mark.recorded

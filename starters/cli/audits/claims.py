@@ -78,7 +78,6 @@ def findings(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_claim(found: Snapshot) -> Iterator[Finding]:
-    """Handles bound to a claim that does not exist or does not name them."""
     for handle in filter(found.stays, found.handles):
         holder = _holder(handle)
         if not holder:
@@ -93,7 +92,6 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_handle(found: Snapshot) -> Iterator[Finding]:
-    """Claims that name a handle that does not exist or is not bound to them."""
     for claim in filter(found.stays, found.claims):
         held = _held(claim)
         if not held or _detached(claim):
@@ -108,7 +106,6 @@ def without_handle(found: Snapshot) -> Iterator[Finding]:
 
 
 def bound_twice(found: Snapshot) -> Iterator[Finding]:
-    """Handles that several claims name, and claims to which several handles are bound."""
     holders, held = defaultdict(list), defaultdict(list)
     for claim in filter(found.stays, found.claims):
         if _held(claim) and not _detached(claim):
@@ -124,14 +121,14 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
     for path, handles in sorted(held.items()):
         if len(handles) > 1:
             problem = f"several handles are bound to it: {', '.join(sorted(handles))}"
-            yield _finding(f"ResourceClaim {path}", problem, "keep the handle in its status; delete the others")
+            advice = "keep the handle that the claim's status names; delete the others"
+            yield _finding(f"ResourceClaim {path}", problem, advice)
 
 
 # --- managed resources ---
 
 
 def orphans(found: Snapshot) -> Iterator[Finding]:
-    """Resources whose handle does not exist, or does not list them."""
     for thing in filter(found.stays, found.things):
         name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)

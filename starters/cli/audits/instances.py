@@ -105,7 +105,7 @@ def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterat
             labelled = pool.metadata.labels.get(GROUP_STATE_LABEL, "nothing")
             advice = f"perdure why {pool.group.lifecycle.kind} {pool.group.lifecycle.namespace}/{pool.group.group}"
             says = f"the label says {labelled}"
-            problem = f"its label or annotation contradicts Auto Scaling's {len(found)} instances; {says}"
+            problem = f"its label or annotation does not match its instances in Auto Scaling ({len(found)}); {says}"
             yield Finding(area=AREA, subject=pool.key.path, problem=problem, advice=f"{advice}; is a worker running?")
 
 

@@ -547,11 +547,14 @@ async def test_an_expiry_that_the_binder_does_not_take_is_sent_once_more(
     assert woken == [BINDER] * 2
 
 
+AGAIN = "the object is observed again 20 s after that time"
+
+
 @pytest.mark.parametrize(
     ("patience", "until", "retries", "text"),
     [
         (0, NOW, {}, "until 00:00:00 UTC, then: end"),
-        (20, NOW + timedelta(seconds=20), {}, "until 00:00:00 UTC, then: end; observed again 20 s later"),
+        (20, NOW + timedelta(seconds=20), {}, f"until 00:00:00 UTC, then: end; {AGAIN}"),
         (0, NOW + timedelta(seconds=1), {}, "until 00:00:01 UTC, then: end"),
         (0, NOW, {"look": NOW}, "until 00:00:00 UTC, then: end"),
         (0, LATER, {"look": LATER}, "until 01:00:00 UTC, then: try again look"),

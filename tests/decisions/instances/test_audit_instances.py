@@ -53,7 +53,8 @@ def test_a_pool_that_auto_scaling_does_not_bear_out_is_found() -> None:
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
     (found,) = pool_findings([pool], BulkGroups(instances={group: {ID: "InService"}}))
     assert found.subject == "AWSMachinePool/c/p"
-    assert found.problem == "its label or annotation contradicts Auto Scaling's 1 instances; the label says nothing"
+    differs = "its label or annotation does not match its instances in Auto Scaling (1)"
+    assert found.problem == f"{differs}; the label says nothing"
     assert list(pool_findings([pool], BulkGroups(instances={group: {}}))) == []
     assert list(pool_findings([pool], BulkGroups())) == []
 

@@ -13,5 +13,5 @@ from engine.kube.blocking import BlockingKube
 
 async def test_a_call_on_the_event_loop_raises_an_error_instead_of_a_deadlock() -> None:
     blocking = BlockingKube(cast(KubeApi, None), asyncio.get_running_loop())
-    with pytest.raises(RuntimeError, match="get of the Kubernetes client for threads was called on its event loop"):
+    with pytest.raises(RuntimeError, match=r"BlockingKube\.get was called on the event loop"):
         blocking.get(CONFIG_MAP, "default", "a")

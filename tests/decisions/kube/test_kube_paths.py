@@ -17,7 +17,7 @@ from engine.kube.errors import NO_SUCH_KIND
     [("users", ".."), ("users", "."), ("..", "it"), ("", ".."), ("users", "it/status"), ("", "%")],
 )
 def test_no_path_leads_out_of_its_object(namespace: str, name: str) -> None:
-    with pytest.raises(Absent, match="can be named") as absent:
+    with pytest.raises(Absent, match="cannot exist") as absent:
         path_of(CONFIG_MAP, namespace, name)
     assert absent.value.code != NO_SUCH_KIND
     assert path_of(CONFIG_MAP, "users", "a..b:c") == "/api/v1/namespaces/users/configmaps/a..b%3Ac"

@@ -134,9 +134,8 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
     names = Counter(member.name for member in members if member.active and member.name.startswith(f"{NAME_PREFIX}-"))
     for name in sorted(name for name, count in names.items() if count > 1):
         ids = ", ".join(sorted(member.id for member in members if member.name == name))
-        yield _finding(
-            f"AWS accounts named {name}", f"several have this name: {ids}", "keep the one that an Account records"
-        )
+        problem, advice = f"several AWS accounts have this name: {ids}", "keep the one that an Account records"
+        yield _finding(f"AWS accounts named {name}", problem, advice)
     owners: dict[str, list[str]] = defaultdict(list)
     for account in accounts:
         if account.spec.aws_account_id:

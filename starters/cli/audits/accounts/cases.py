@@ -26,7 +26,6 @@ def open_cases(payer: Payer) -> dict[str, str]:
 
 
 def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: str) -> Iterable[Finding]:
-    """Open cases of accounts that wait for no case, or for another case."""
     by_id = {account.spec.aws_account_id: account for account in accounts if account.spec.aws_account_id}
     of_account: defaultdict[str, list[str]] = defaultdict(list)
     for case_id, account_id in sorted(cases.items()):

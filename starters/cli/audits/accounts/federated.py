@@ -56,7 +56,7 @@ def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool
 
 
 def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Finding]:
-    """Policies of an interrupted validation: their role does not exist, or its current generation is validated."""
+    """Policies that validations left behind: the role is gone, or its current generation's validation has ended."""
     at_work = {role.metadata.uid for role in roles if role.status.observed_generation != role.metadata.generation}
     return [
         Finding(
@@ -95,7 +95,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account: Account) -> list[tuple[str, str, str]] | Finding:
-    """Kind, name and tag of each role and policy that may be an access's by its name; a finding if unreadable."""
+    """Kind, name and tag of each role and policy with a name like an access's; a finding if the reading fails."""
     partition = sessions.config().partition
     try:
         iam = entered_by(sessions, support_access(account), account.spec.aws_account_id, partition).iam()

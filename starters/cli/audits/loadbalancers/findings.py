@@ -241,7 +241,9 @@ def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_
 def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
-    """The ids of unmarked duplicates, and of foreign objects. Perdure itself deletes marked duplicates."""
+    """The kind; the ids of the selected object and its unmarked duplicates, if it has any; the ids of foreign objects.
+    Perdure itself deletes marked duplicates.
+    """
     several = (found.selected, *found.spare) if found.selected and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
 
