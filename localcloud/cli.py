@@ -1,8 +1,4 @@
-"""`perdure up`, `down` and `status`.
-
-`up` in the foreground is tied to its supervisor: Ctrl-C, a closed terminal or a kill stops the deployment. On a running
-deployment `up` attaches, and Ctrl-C leaves it running.
-"""
+"""`perdure up`, `down` and `status`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Faults of simulated clouds: which of the matching calls a fault affects.
-
-A fault lets `skip` matching calls pass, then affects each with its probability, up to `count` calls. Its own seed makes
-a run repeatable. The first applicable fault wins.
-"""
+"""Faults of simulated clouds: which of the matching calls a fault affects (docs/emulator.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`python -m localcloud.aws.bench`: the emulator's cost, measured from outside with boto3.
-
-It creates accounts, and makes the four EC2 calls of region initialisation in each of their regions.
-"""
+"""`python -m localcloud.aws.bench`: the emulator's cost, measured from outside with boto3."""
 
 from __future__ import annotations
 

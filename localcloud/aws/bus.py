@@ -1,7 +1,6 @@
 """The default event bus of each account and region: rules route services' events to queues whose policies allow it.
 
-A reordered event is delivered after the next event of its account and region, or when its delay has passed. Events of
-services reach queues only; moto delivers events sent with PutEvents to other targets as well.
+Events of services reach queues only; moto delivers events sent with PutEvents to other targets as well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The emulator's clock: real time, accelerated, or moved ahead.
 
-Slow processes (creating accounts, resolving cases, enabling regions) follow this clock. Timestamps in answers stay
-real, since clients compare them with their own clocks.
+Timestamps in answers stay real, since clients compare them with their own clocks.
 """
 
 from __future__ import annotations

@@ -1,12 +1,4 @@
-"""The typed client of the emulator's control API.
-
-Example:
-    >>> emulator = Emulator("http://127.0.0.1:4566")
-    >>> emulator.config(create_account_seconds=5, latency_ms=50)
-    >>> emulator.fault("organizations", "CreateAccount", kind="after", count=1)
-    >>> emulator.ledger().calls("organizations", "CreateAccount")
-    2
-"""
+"""The typed client of the emulator's control API."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """AWS's announcements about instances, on request: Spot interruptions, rebalancing, scheduled maintenance.
 
-After `spot_lead_seconds` an interrupted instance is terminated or stopped (hibernation begins at once). Announced
-maintenance does not happen: it is an event on the bus, and DescribeInstanceStatus lists it.
+Announced maintenance does not happen: it is an event on the bus, and DescribeInstanceStatus lists it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Durable state: moto's backends in a SQLite file, saved in chunks (an account and region) as they change.
 
 A SIGKILL loses at most the changes of the last two seconds. A reference to a backend is pickled as its name, since
-backends refer to each other. An unreadable file is moved aside.
+backends refer to each other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """AWS Support: cases stay open until they are resolved. In moto each DescribeCases changes their status.
 
-A case is resolved at the age of `case_seconds` or by a call. Without `includeResolvedCases` the answer omits
-resolved cases, even those requested by id. An unknown id fails the whole call
-(https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
+Without `includeResolvedCases` the answer omits resolved cases, even those requested by id. An unknown id fails the
+whole call (https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Row 8e: taking over Accounts and claims as the aws-account-operator leaves them.
-
-Of every sixteen Accounts eight are Ready, four are claimed, and four were interrupted: before the id was recorded,
-during credentials, during regions, before the support case was recorded.
-"""
+"""Row 8e: taking over Accounts and claims as the aws-account-operator leaves them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Row 8d: many Accounts with region opt-in and quota increases, on existing AWS accounts.
-
-The emulator's clock runs a hundred times faster.
-"""
+"""Row 8d: many Accounts with region opt-in and quota increases, on existing AWS accounts."""
 
 from __future__ import annotations
 

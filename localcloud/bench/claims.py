@@ -1,8 +1,4 @@
-"""`perdure bench claims`: the resource claims' figures; rows a to d are here, the other rows in `claims_*.py`.
-
-Latencies run from just before a request until a watch in this process (`claims_sightings.py`) sees the effect, and
-include this process's work on the same cores.
-"""
+"""`perdure bench claims`: the resource claims' figures; rows a to d are here, the other rows in `claims_*.py`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rows e, h, i, j and k of `perdure bench claims`: many settled claims.
-
-Memory is the proportional set size of worker and watcher with all their child processes.
-"""
+"""Rows e, h, i, j and k of `perdure bench claims`: many settled claims."""
 
 from __future__ import annotations
 

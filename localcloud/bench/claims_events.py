@@ -1,7 +1,4 @@
-"""Rows f and g of `perdure bench claims`: expiries, and reactions to changes made by others.
-
-Lateness runs until the last of claim, handle and resource is seen being deleted.
-"""
+"""Rows f and g of `perdure bench claims`: expiries, and reactions to changes made by others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`perdure bench day`: a day's objects of all areas in an hour; each is created and changed, and most are ended.
-
-Every minute one process of the deployment is killed, each in turn.
-"""
+"""`perdure bench day`: a day's objects of all areas in an hour; each is created and changed, and most are ended."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Creates load balancers' cloud objects without the product: `python loadbalancers_bare.py`, with JSON on its input.
 
-The script runs in OpenStack's environment, which has openstacksdk. The request `servers` builds one server and copies
-it in Nova's database, since building all servers would take half an hour.
+The script runs in OpenStack's environment, which has openstacksdk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Many load balancers (rows i, e and c): taken over from yawol, created at once, and settled.
-
-No machine boots: the agents' reports are simulated (`loadbalancers_reports.py`).
-"""
+"""Many load balancers (rows i, e and c): taken over from yawol, created at once, and settled."""
 
 from __future__ import annotations
 

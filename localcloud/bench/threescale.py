@@ -1,6 +1,6 @@
 """`perdure bench threescale`: the 3scale area's figures, counted by the simulator's ledger.
 
-docs/benchmarks.md describes the rows. In a resync every object is woken.
+docs/benchmarks.md describes the rows.
 """
 
 from __future__ import annotations

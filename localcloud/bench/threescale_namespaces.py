@@ -1,7 +1,4 @@
-"""Row k of `perdure bench threescale`: one 3scale object and its Secret in each of many namespaces.
-
-A watcher runs twice: with the right to all Secrets, and with a right to the Secrets of each namespace.
-"""
+"""Row k of `perdure bench threescale`: one 3scale object and its Secret in each of many namespaces."""
 
 from __future__ import annotations
 

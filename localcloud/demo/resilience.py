@@ -1,7 +1,4 @@
-"""`perdure demo resilience`: processes are killed in the middle of their work, and all lifecycles recover.
-
-Finally the clouds are audited (`cloud_audit.py`).
-"""
+"""`perdure demo resilience`: processes are killed in the middle of their work, and all lifecycles recover."""
 
 from __future__ import annotations
 

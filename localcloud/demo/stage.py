@@ -1,8 +1,7 @@
 """What a demo can observe and do: apply files, wait for objects' states, report.
 
-The stage watches the objects, so it misses no short-lived states. `until` raises `UnsettledError` if an object has
-failed (`Scenario.failure`); the command ends a demo that makes no progress. The demo has its own field manager, since
-the watcher ignores the product's writes.
+The stage watches the objects, so it misses no short-lived states. The demo has its own field manager, since the watcher
+ignores the product's writes.
 """
 
 from __future__ import annotations

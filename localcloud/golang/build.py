@@ -1,8 +1,7 @@
 """Compile servers from their Go modules, once per computer.
 
 A `Recipe` names a directory with go.mod and go.sum, and the packages of the programs. A build is renamed into place
-when complete; a lock lets one process build while others wait. The next build resumes an interrupted one from Go's own
-cache.
+when complete; a lock lets one process build while others wait.
 """
 
 from __future__ import annotations

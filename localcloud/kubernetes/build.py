@@ -1,7 +1,6 @@
 """Compiles the API server, the controller manager and etcd, once per computer, if they cannot be downloaded.
 
-The controller manager has only the controllers that the local deployment runs. `docs/development.md` compares the costs
-of other ways.
+`docs/development.md` compares the costs of other ways.
 """
 
 from __future__ import annotations

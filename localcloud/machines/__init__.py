@@ -4,7 +4,6 @@
     Neutron's router ─► ground/floatingips/ID.json ─┼─► host ────┼─► keepalived: the election           (vrrp.py)
     fares: faults of machines ──────────────────────┘ (host.py)  └─► router: clients' bytes to the master (router.py)
 
-Envoy and agent are real; hypervisor, cloud-init (`user_data.py`), init system, keepalived and router are simulated. The
-router owns virtual and floating addresses, and forwards connections under the client's address, so that source ranges
-work. The host's processes die with it (`tether`), and the next host starts them again.
+The router owns virtual and floating addresses, and forwards connections under the client's address, so that source
+ranges work. The host's processes die with it (`tether`), and the next host starts them again.
 """

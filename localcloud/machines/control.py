@@ -1,11 +1,4 @@
-"""The typed client of the machine host.
-
-Example:
-    >>> machines = MachineHost.of(deployment)
-    >>> machines.fare(Fare(server="^web-", boot_delay=60))
-    >>> machines.view().machine("web-1").state
-    <MachineState.BOOTING: 'booting'>
-"""
+"""The typed client of the machine host."""
 
 from __future__ import annotations
 

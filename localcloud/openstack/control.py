@@ -1,12 +1,4 @@
-"""The typed client of the control APIs in front of OpenStack's services.
-
-Example:
-    >>> cloud = OpenStackControl.of(deployment)
-    >>> cloud.boots(boot_delay=60)
-    >>> cloud.fault("neutron", "POST", "/floatingips$", kind="after", count=1, status=504)
-    >>> cloud.ledger().calls("neutron", "POST", "/v2.0/floatingips")
-    2
-"""
+"""The typed client of the control APIs in front of OpenStack's services."""
 
 from __future__ import annotations
 

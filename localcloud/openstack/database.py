@@ -30,7 +30,7 @@ _PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 
 
 def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
-    """Find MariaDB, or unpack it into `cache`; raises BuildError."""
+    """Raises BuildError."""
     path = os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
     installed = shutil.which("mariadbd", path=path)
     if installed is not None:

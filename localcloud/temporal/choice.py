@@ -34,7 +34,7 @@ class Database:
 
 
 def chosen(option: str | None) -> str:
-    """The option, else the environment variable, else `development`; raises UnknownChoice if the value is invalid."""
+    """Raises UnknownChoice if the value is invalid."""
     text = option or os.environ.get(VARIABLE) or DEVELOPMENT
     name, _, url = text.partition("=")
     if name not in (DEVELOPMENT, POSTGRES) or (url and name == DEVELOPMENT):

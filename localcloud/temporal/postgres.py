@@ -32,7 +32,7 @@ _ROOT = Path("/")
 
 
 def find(cache: Path, narrator: Narrator, system: Path = _ROOT) -> Postgres:
-    """Find the server, or unpack it into the cache if the system has none; raises BuildError."""
+    """Raises BuildError."""
     installed = shutil.which("initdb")
     places = [Path(installed).parent] if installed else []
     for pattern in _PLACES:

@@ -1,12 +1,4 @@
-"""The typed client of the simulator's control API, for tests, demos and benchmarks.
-
-Example:
-    >>> threescale = ThreescaleControl("http://127.0.0.1:3000")
-    >>> tenant = threescale.add_tenant("alpha")
-    >>> threescale.fault("POST", "/signup", kind="after", count=1, tenant="alpha")
-    >>> threescale.ledger().calls("POST", "/admin/api/signup")
-    2
-"""
+"""The typed client of the simulator's control API, for tests, demos and benchmarks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Faults of calls, matched by tenant, method, path and text. `localcloud.faults` selects one of the matching faults.
-
-Without a `body`, a fault refuses with 3scale's body for 403, 404, 409 and 422, else with a load balancer's page.
-"""
+"""Faults of calls, matched by tenant, method, path and text. `localcloud.faults` selects one of the matching faults."""
 
 from __future__ import annotations
 

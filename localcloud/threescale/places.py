@@ -1,7 +1,6 @@
 """Tenants' addresses. Each tenant has its own port, because all tenants are at 127.0.0.1.
 
-A request with a tenant's host name (`NAME-admin.3scale.localhost`) reaches that tenant on any of the ports. A restart
-keeps each port that is still free.
+A restart keeps each port that is still free.
 """
 
 from __future__ import annotations

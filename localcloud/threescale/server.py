@@ -2,8 +2,7 @@
 
     tenant by address ─► latency ─► fault? ─► 3scale (`serving`) ─► ledger ─► answer
 
-Calls never interleave, but latency, late answers and hangs do not block other calls. If an answer is to be lost, the
-connection is closed without a byte.
+Calls never interleave, but latency, late answers and hangs do not block other calls.
 """
 
 from __future__ import annotations

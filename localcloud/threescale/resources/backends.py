@@ -1,7 +1,6 @@
 """Backends (`backend_apis`): an address behind the gateway, with its own metrics and mapping rules.
 
-A new backend has the metric `hits.<id>` and no mapping rule. The address is stored with its port. A backend that a
-product uses cannot be deleted.
+A new backend has the metric `hits.<id>` and no mapping rule. A backend that a product uses cannot be deleted.
 """
 
 from __future__ import annotations

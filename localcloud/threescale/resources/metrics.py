@@ -1,8 +1,7 @@
 """Metrics and methods of products and backends.
 
-A method is a metric under `hits`. System and friendly names are unique among the owner's metrics and methods. In a
-backend, system names always end in the backend's id (`hits.42`). `hits` cannot be deleted, nor can a metric that the
-gateway's latest configuration uses.
+A method is a metric under `hits`. System and friendly names are unique among the owner's metrics and methods. `hits`
+cannot be deleted, nor can a metric that the gateway's latest configuration uses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Policies: a product's chain, and a tenant's registry of its own policies.
 
-A chain always contains the built-in `apicast`, which is appended if missing. Changing the chain deploys to the sandbox.
-The registry needs a scope of its own. A policy that a chain uses can be neither changed nor deleted.
+Changing the chain deploys to the sandbox. The registry needs a scope of its own. A policy that a chain uses can be
+neither changed nor deleted.
 """
 
 from __future__ import annotations

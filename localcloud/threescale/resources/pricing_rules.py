@@ -1,7 +1,7 @@
 """Pricing rules of application plans: a price per unit for a range of units.
 
 A metric's ranges include both ends and must not overlap. A range may have no upper end. The price is a decimal with at
-most four places. Trailing zeros are removed, but at least one place stays: 20 is "20.0", 15.40 is "15.4".
+most four places.
 """
 
 from __future__ import annotations

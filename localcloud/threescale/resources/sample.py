@@ -1,7 +1,4 @@
-"""A new tenant's sample data: two application plans, and a developer with an application.
-
-So each tenant has the names `Developer` and `john` from the start.
-"""
+"""A new tenant's sample data: two application plans, and a developer with an application."""
 
 from __future__ import annotations
 

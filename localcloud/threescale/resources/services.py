@@ -1,7 +1,7 @@
 """Services, called products by users.
 
-A new service is `incomplete` and has no application plan and no backend. A deleted service disappears at once, but its
-system name stays taken until the deletion is complete. A tenant's last or default service cannot be deleted.
+A new service is `incomplete` and has no application plan and no backend. A tenant's last or default service cannot be
+deleted.
 """
 
 from __future__ import annotations

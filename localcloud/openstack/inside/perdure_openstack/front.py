@@ -1,8 +1,7 @@
 """The layer in front of each API: it counts and disturbs clients' calls, and serves `/perdure/` (`control.py` is the
 client).
 
-Calls among the services, recognized by their User-Agent, are not counted or disturbed. Faults survive a restart, in one
-file per service; the ledger does not.
+Calls among the services, recognized by their User-Agent, are not counted or disturbed.
 """
 
 from __future__ import annotations
