@@ -17,7 +17,7 @@ _LOG_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "warning": "
 
 class _Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Leave out `--zap-devel`, which has no effect, and which Go's programs also accept as `--zap-devel=true`."""
+        """Drop `--zap-devel` and `--zap-devel=true`, which have no effect. Go's programs accept both."""
         return super().parse_args(ctx, [each for each in args if each.partition("=")[0] != "--zap-devel"])
 
 

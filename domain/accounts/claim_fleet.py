@@ -44,8 +44,8 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """The action that deletes the fleet role; empty if there is no such role. An Account without a key counts as
-    having the role, because the creation of the role deletes the key.
+    """The action that deletes the fleet role; empty if there is no such role. The creation of the role deletes the
+    Account's access key, so an Account whose access key is missing counts as having the role.
     """
     had_role = world.claim.of_fleet_manager or world.known.fleet_principal or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:

@@ -49,8 +49,8 @@ def _sid(rule: str, queue: str) -> str:
 
 
 def provider_topology(account: str, region: str, clusters: Sequence[str]) -> Topology:
-    """The provider's queue and rules of Clusters that share a queue. The dead-letter queue is the region's, because the
-    provider creates none.
+    """The queue that several Clusters share, and the rules of these Clusters, as the provider creates them. The
+    dead-letter queue is the region's, because the provider creates none.
 
     Raises ValueError if a Cluster's name is longer than 55 characters.
     """

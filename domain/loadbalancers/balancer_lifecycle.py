@@ -169,7 +169,7 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
     """The patch that adds the finalizer. If there is neither a revision nor a set, it adds the first revision, too.
 
-    If, in addition, the project was never reached, the patch sets an annotation that no cloud object was created.
+    If, in addition, the project was never reached, the patch sets an annotation which says that no cloud object exists.
     """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:

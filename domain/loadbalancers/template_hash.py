@@ -85,7 +85,7 @@ def _infrastructure(infrastructure: Infrastructure) -> Document:
 
 
 def _as_declared(part: Network | Flavor | Image) -> Document:
-    """The present fields; the models declare them in the order of yawol's structs."""
+    """The fields that are set, in the order of the models, which is that of yawol's structs."""
     return part.model_dump(mode="json", exclude_none=True)
 
 

@@ -1,8 +1,7 @@
 """Finds drift, and entries with our mark (`managed_by.py`) but no object, by comparing a tenant's lists with objects.
 
-    one list of each kind, page by page ─► objects in sync ─► missing, or different
-                                        └► marked entries ─► without an object
-    some Products and Backends, in turn ─► all their parts
+Each list of the tenant is read page by page. For an object whose status says that it is in sync, the entry may be
+missing or differ. A marked entry may have no object. Also, all parts of some Products and Backends are read, in turn.
 
 The lists contain no metrics, rules or plans. Users and document bodies are not compared. Applications, documents and
 policies have no mark, so their entries without an object are not found.

@@ -173,7 +173,7 @@ def receive_wait(drain: timedelta) -> timedelta:
 
 @contextmanager
 def _threads(most: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads for calls to SQS. At the end, receives in progress are not awaited."""
+    """Threads for calls to SQS. A process that ends does not wait for ReceiveMessage calls in progress."""
     threads = ThreadPoolExecutor(most, thread_name_prefix="sqs")
     try:
         yield threads

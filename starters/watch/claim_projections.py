@@ -1,10 +1,10 @@
-"""How the resource claims area's objects become projections: which parts count as a change, and which facts they have.
+"""How objects of the area `claims` become projections: which parts count as a change, and which facts they have.
 
 Any difference in a status counts, because people, older clients and restore tools write it; Perdure's own writes are
 recognised by their field manager (`own_writes.py`). The facts are:
 
 - `handle` of a claim: its handle's name;
-- `unbound` of a claim: the binder has to handle it;
+- `unbound` of a claim: the binder has to find a handle for it;
 - `detached` of a claim, `ignored` and `paused` of a claim, handle or pool: flags;
 - `stalled` of a claim, handle or pool: its status shows a fault;
 - `claim`, `pool` of a handle: namespace and name of the claim and the pool in its spec;

@@ -128,6 +128,9 @@ def deletion(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
 _LINK = _named(
     "PATCH-accountclaims-accountLink", lambda r: r.of("PATCH", "accountclaims") and "accountLink" in _spec(r)
 )
+_CLAIM_LINK = _named(
+    "PATCH-accounts-claimLink", lambda r: r.of("PATCH", "accounts") and bool(_spec(r).get("claimLink"))
+)
 _UNIT = AwsCall("organizations", "CreateOrganizationalUnit")
 _MOVE = AwsCall("organizations", "MoveAccount")
 _SECRET = _named("POST-claim-secret", lambda r: r.of("POST", "secrets") and "/tenant-" in r.path)
@@ -141,11 +144,7 @@ PLACING = claim(_UNIT, "accounts.ensure_units")
 # What a claim brings about: an account goes to it, within one pass of the pool, and the next pass makes another.
 # Effects of one row can be under way at the same moment, so one kill meets all of them.
 TAKING: tuple[tuple[Effect, ...], ...] = (
-    (
-        pool(
-            _named("PATCH-accounts-claimLink", lambda r: r.of("PATCH", "accounts") and bool(_spec(r).get("claimLink")))
-        ),
-    ),
+    (pool(_CLAIM_LINK),),
     (pool(_LINK),),
     (PLACING, pool(_SECRET)),
     (pool(_MOVE),),
@@ -216,6 +215,12 @@ FINISHING: tuple[tuple[Effect, ...], ...] = (
     (claim(_MOVE, "accounts.fulfil"),),
     (claim(_PLACED, "accounts.fulfil"),),
     (claim(_state("accountclaims", "Ready")),),
+)
+
+# What a claim's own workflow does if its pool has Accounts, but no AccountPool.
+BINDING_ALONE: tuple[tuple[Effect, ...], ...] = (
+    (claim(_CLAIM_LINK, "accounts.bind_without_pool"),),
+    (claim(_LINK, "accounts.bind_without_pool"),),
 )
 
 # What a claim says that finds no account.
@@ -292,5 +297,5 @@ FORGETTING = account(AwsCall("support", "ResolveCase"), "aws.resolve_support_cas
 
 def effects() -> tuple[Effect, ...]:
     """All of them."""
-    rows = (*TAKING, OBSERVING, *FINISHING, *RETURNING)
+    rows = (*TAKING, OBSERVING, *FINISHING, *BINDING_ALONE, *RETURNING)
     return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING, FORGETTING)

@@ -107,6 +107,29 @@ class Lab(Installation):
         pool = {"metadata": {"name": name}, "spec": {"poolSize": size}}
         self.cluster.create("accountpools", OPERATOR, {**_typed("AccountPool"), **pool})
 
+    def orphan_accounts(self) -> None:
+        """Delete the AccountPool without its Accounts, while no worker would make others for it."""
+        self.worker.kill()
+        for each in self.cluster.list("accounts"):
+            self.cluster.patch("accounts", OPERATOR, each["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+        self.cluster.delete("accountpools", OPERATOR, "default")
+        self.worker.start()
+
+    def adopt_accounts(self) -> None:
+        """Create the AccountPool again, and make it the owner of its Accounts."""
+        self.make_pool("default", 1)
+        pool = self.cluster.get("accountpools", OPERATOR, "default")
+        assert pool is not None
+        owner = {
+            "apiVersion": pool["apiVersion"],
+            "kind": pool["kind"],
+            "name": "default",
+            "uid": pool["metadata"]["uid"],
+        }
+        for each in self.cluster.list("accounts"):
+            patch = {"metadata": {"ownerReferences": [owner]}}
+            self.cluster.patch("accounts", OPERATOR, each["metadata"]["name"], patch)
+
     # --- turns ---
 
     def ready_to(self, turn: str) -> None:

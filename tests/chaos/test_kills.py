@@ -8,6 +8,7 @@ import pytest
 from chaos_access_role import access_role_effects
 from chaos_customers_effects import customer_effects
 from chaos_effects import (
+    BINDING_ALONE,
     BOOTING,
     DISCARDING,
     ENDING,
@@ -56,6 +57,17 @@ def test_a_claim_finishes_what_its_pool_began_after_two_worker_crashes(
     lab.ready_to("take")
     lab.take_and_die()
     record_property("seconds", round(kill_at(lab, row, mode, lab.worker.start), 1))
+
+
+@pytest.mark.chaos
+@pytest.mark.turn("take")
+@pytest.mark.parametrize(("row", "mode"), cases("alone", BINDING_ALONE))
+def test_a_claim_binds_one_account_without_account_pool_although_the_worker_dies(lab: Lab, death: Death) -> None:
+    lab.ready_to("take")
+    lab.orphan_accounts()
+    death.amidst(lab.take)
+    lab.adopt_accounts()
+    lab.settle()
 
 
 @pytest.mark.chaos

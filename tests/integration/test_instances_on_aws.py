@@ -287,7 +287,7 @@ async def test_a_policy_that_would_delete_a_machine_where_there_is_none_says_so_
         (message,) = await cloud.events_of("NoMachine")
         assert f"InterruptionPolicy {namespace}" in text(message, "message")
         assert (text(message, "involvedObject", "name"), message.get("count", 1)) == (name, 1)
-        assert "has no Machine to delete" in (await cloud.why(key)).why
+        assert "has no Machine that Perdure could delete" in (await cloud.why(key)).why
         await kube.delete(INTERRUPTION_POLICY, "", namespace)
 
 

@@ -188,7 +188,7 @@ async def test_the_effect_of_a_file_is_printed_and_not_applied(installation: Ins
     assert code == 0, err
     pool, account = json.loads(out)
     assert pool["object"] == "AccountPool/aws-account-operator/planned"
-    assert "of 2;" in pool["why"]
+    assert "pool size 2:" in pool["why"]
     assert account["object"] == f"Account/{PLACE}/planned"
     assert any("finalizer" in line for line in account["planned"]), account
     assert (pool["hold"], account["hold"]) == ("", "")
