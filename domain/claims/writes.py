@@ -14,7 +14,7 @@ from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 
 # Refusals that the same write would get again soon after.
-LASTING = (ErrorType.INVALID, ErrorType.DENIED, ErrorType.UNAVAILABLE)
+_REFUSED_AGAIN = (ErrorType.INVALID, ErrorType.DENIED, ErrorType.UNAVAILABLE)
 
 
 class ObjectsWorld(World):
@@ -82,7 +82,7 @@ class PutObject(ClaimsAction):
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
         after = world.with_refused(self, refusal)
         if after is None:
-            left = world.with_unwritten(self) if refusal.type in LASTING else world
+            left = world.with_unwritten(self) if refusal.type in _REFUSED_AGAIN else world
             return super().refuse(left, refusal)  # type: ignore[return-value]
         others = {slot: each for slot, each in world.refusals.items() if slot != self.slot}
         return after.model_copy(update={"refusals": others})  # type: ignore[return-value]

@@ -83,9 +83,8 @@ def _leading_to(port: CloudPort, floating: FloatingIp, name: str, description: s
     found = {"floating_id": floating.id, "floating_name": name, "external_ip": floating.address}
     return Part(
         steps=(step,) if target is not None or description is not None else (),
-        status=found
-        if target is None
-        else {},  # until the floating IP is attached to the port, no client can use its address
+        # Until the floating IP is attached to the port, no client can use its address.
+        status=found if target is None else {},
     )
 
 
