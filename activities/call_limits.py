@@ -75,4 +75,4 @@ class CallGuard:
             self._calling += 1
 
     def _spend(self) -> None:
-        """A hook, called under the lock: raise `Throttled` if another budget is used up."""
+        """Called under the lock before each call. A subclass that limits the rate of calls raises `Throttled` here."""

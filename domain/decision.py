@@ -122,7 +122,8 @@ class Action(Model):
 
     @property
     def most_attempts(self) -> int:
-        """After how many attempts even a temporary error reaches the decision; 0 if the server retries for ever."""
+        """After how many attempts Temporal stops retrying a temporary error, and the decision gets it; 0 if never."""
+        # With 0, a local activity is tried once (`durable_driver.py`).
         return 0
 
     def superseded_by(self, wanted: Action) -> bool:

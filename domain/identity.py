@@ -96,9 +96,10 @@ def all_areas() -> tuple[str, ...]:
 
 @cache
 def objectless(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
-    """The keys of lifecycles without a custom resource, from the areas' `STANDING`.
+    """The keys of the kind's lifecycles without a custom resource, from the areas' `STANDING`.
 
-    A lifecycle that exists once for each OPERATOR_DOMAIN has the domain as its name, in place of the placeholder.
+    A lifecycle with the name `PLACEHOLDER` in `STANDING` exists once for each OPERATOR_DOMAIN: the key's name is the
+    domain.
     """
     keys: list[Key] = [key for area in _packages() for key in getattr(area, "STANDING", ())]
     return tuple(

@@ -66,7 +66,7 @@ class Refusal(Model):
 
     @property
     def ours(self) -> bool:
-        """Whether this process refused, without a call of the other system."""
+        """Whether this process itself refused the action, without an API call."""
         return self.code in OWN_REFUSALS
 
     @property

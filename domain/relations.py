@@ -8,7 +8,7 @@
     )
 
 When the LoadBalancer is created or deleted, or its security group changes, the machines that refer to it are woken
-(`matters`). `news` is the other direction: which changes of a machine wake its LoadBalancer's lifecycle.
+(`matters`). A further argument, `news`, would say which changes of a machine wake its LoadBalancer's lifecycle.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class News(Generic[T]):
         on: whether creation, change and deletion count.
         whom: which lifecycles at the other end are woken.
         linked: whether an object's first reference to a referent wakes the referent's lifecycle.
-        as_made: whether a new object looks as the lifecycle at the other end creates it. If only Perdure has written
-            such an object, its creation wakes nothing.
+        as_made: tests whether a new object is in the form in which the lifecycle at the other end creates it. If so,
+            and if Perdure wrote the object last, the creation wakes nothing.
         onward: relations along which the wake is passed on.
         ours: whether Perdure's own writes count.
         among: whether to wake a related object, given the `trait` of the changed object and that of the related one.
@@ -101,7 +101,7 @@ class News(Generic[T]):
 
 
 class Scope(Enum):
-    KIND = "all objects of a kind; the names begin with its apiVersion and kind"
+    KIND = "all objects of a kind; the relation's names are tuples that begin with apiVersion and kind"
     NAME = "one object by its name"
     NAMESPACE = "all objects of a namespace"
     CLUSTER = "all objects of the cluster"
@@ -111,15 +111,15 @@ class Scope(Enum):
 class WhileNamed:
     """Referents that are watched only while objects refer to them by namespace and name.
 
-    Many names or namespaces share one watch of the whole cluster, if permissions allow it. An empty name refers to all
-    objects, and never counts as a missing referent.
+    If permissions allow it, one watch of the whole cluster replaces many watches of names or namespaces. An empty name
+    refers to all objects, and never counts as a missing referent.
 
     Args:
-        scope: what is watched.
         one: the label of a watch of one name or namespace in metrics and logs.
         all: the label of a watch of the whole cluster; with `Scope.KIND`, the kind's name precedes it.
         field_manager: the field manager under which the referrers' lifecycles write the referents, if not Perdure's.
-            If given, a referrer that is being deleted is woken only seconds after a referent's deletion.
+            If given with `Scope.KIND`, a referrer that is being deleted deletes its referents, and each of these
+            deletions wakes the referrer after a delay of seconds.
     """
 
     scope: Scope

@@ -41,7 +41,7 @@ def without_nulls(value: object) -> object:
 
 
 def newest_version(*versions: str) -> str:
-    """The largest of these resourceVersions, which are decimal numbers without leading zeros, or empty."""
+    """The largest of the resourceVersions. Each is empty, or a decimal number without leading zeros."""
     return max(versions, key=lambda each: (len(each), each))
 
 

@@ -8,17 +8,18 @@
 Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activities and timers,
 `activities/inline_driver.py` within one activity.
 
-- One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
+- A slot is the target of an action (`Action.slot`). At most one action runs in each slot. A refusal is stored by slot;
+  its action is retried with backoff, or at once after a wake.
 - Running actions that are no longer wanted are cancelled. Some are also cancelled in favour of another action of their
-  slot (`Action.superseded_by`). An action with `Action.last` starts only when no other action runs.
-- After a Conflict or Absent refusal the world is observed again. If `second_looks` is above 0, it decreases, and the
-  action is retried at once. If it is 0, the action is retried at once only after its first refusal, and only if
-  it is a write that was based on an older version.
-- A lost answer (`Unavailable`) makes the world `unsure` until no action is running and no such refusal is left.
-- With `in_order`, the actions of a decision run one after the other; a refusal stops all actions after it.
-- While the world is held, and in a dry run, only reading actions start. While it cannot be observed, no action starts,
-  but running actions continue.
-- A pass whose decisions never run out of actions fails (`MOST_ROUNDS`).
+  slot (`Action.superseded_by`).
+- After a Conflict or Absent refusal the object is observed again. `second_looks` is the number of such refusals whose
+  action is still retried at once. If it is 0, an action is retried at once only if it is a write that was refused, for
+  the first time, because the object has a newer version.
+- An `Unavailable` refusal (a lost answer) sets `World.unsure`, until no action runs and no such refusal is stored.
+- With `in_order`, the actions of a decision run one after the other; a refused action holds up all later ones.
+- While the object is held (`World.hold`), and in a dry run, only reading actions start. While the object cannot be
+  observed, no action starts, but running actions continue.
+- A pass fails after `MOST_ROUNDS` rounds of actions.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class State(Generic[W]):
         return self._ended(slot, world=self.running[slot].cancelled(self.world))
 
     def moment_came(self, decision: Decision) -> State[W]:
-        """The state when a retry time or deadline has come. An observation may be needed first."""
+        """The state at a retry time or deadline; `dirty` if the world must be observed before the next decision."""
         return self.copy(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
 
     def copy(self, **changes: object) -> State[W]:
@@ -241,7 +242,7 @@ class State(Generic[W]):
     # --- parts ---
 
     def _new_notices(self, decision: Decision, now: datetime) -> tuple[Notice, ...]:
-        """The notices to record: notices without an Event, and each result's `each_time` notices."""
+        """The notices to record as Events: `each_time` notices of results, and other notices without an Event."""
         world = self.world
         new = {notice.digest: notice for notice in world.news if notice.each_time}
         for notice in (*world.news, *decision.notices):
@@ -297,7 +298,7 @@ class State(Generic[W]):
 
 
 def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
-    """The refusals of actions that are still wanted, by slot."""
+    """The refusals of the observation and of actions that are still wanted, keyed by `Action.slot`."""
     wanted = {OBSERVE, *(action.slot for action in decision.actions), *decision.blocked}
     return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
 

@@ -37,7 +37,7 @@ class ApiError(Exception):
 
     @property
     def ours(self) -> bool:
-        """Whether this process refused, without a call of the other system."""
+        """Whether this process itself refused the request, without an API call."""
         return self.code in OWN_REFUSALS
 
 

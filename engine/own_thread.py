@@ -48,5 +48,5 @@ class LastKnown(Generic[T]):
         return self._known
 
     def refresh(self) -> None:
-        """Read the value again; call this on the value's loop."""
+        """Read the value again. Call this only on the event loop that created this object."""
         self._known = self._read()

@@ -127,7 +127,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """Messages about unserved watches. None during an outage of the API server, which is reported itself."""
+        """Messages about watches that are not served; empty while `reachability` reports an API server outage."""
         return () if reachability.failing else api.starved_watches()
 
     async with _reported(health, f"{process}, {server}", reachability):

@@ -1,6 +1,6 @@
-"""Kubernetes objects, followed by list and watch.
+"""Kubernetes objects, kept up to date by list and watch.
 
-A watch delivers every version, so short-lived states are seen and conditions are checked only after changes.
+A watch delivers every version of an object, so no short-lived state is missed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The table of services, derived from the plan of an `up`, the ports and the caller's environment.
+"""The table of services, derived from the plan of `perdure up`, the ports and the caller's environment.
 
 A production Temporal is several services instead of one (`localcloud/temporal/control_plane.py`). Services stop in
-stages: the product first, databases last. Programs do not see the caller's AWS, Temporal or Kubernetes configuration:
+stages: Perdure first, databases last. Programs do not see the caller's AWS, Temporal or Kubernetes configuration:
 a local deployment must never reach a real cloud.
 """
 
@@ -123,8 +123,8 @@ class Service:
     stop_stage: int = 0
     """Lower stages are stopped first."""
     grace_seconds: float = 2.0
-    """How long the service may take to end before it is killed. A killed server loses nothing, because it writes
-    ahead; the AWS emulator does not (see `_aws`).
+    """How long the service may take to end before it is killed. A kill loses no data, except the AWS emulator's latest
+    changes (see `_aws`).
     """
     death_signal: signal.Signals = field(default=signal.SIGKILL)
     """The signal that the service's process gets when the supervisor dies."""

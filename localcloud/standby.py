@@ -1,8 +1,7 @@
 """Imports a program in advance, and starts it on request: `python -m localcloud.standby MODULE[,MODULE...] ARG...`.
 
-The supervisor sends a line of JSON with environment variables to standard input; then `main()` of the first module
-runs. Until then the process stays in the supervisor's session, since Linux divides the CPU by session
-(sched_autogroup).
+The request is a line of JSON with environment variables, which the supervisor writes to standard input. `main()` of
+the first module then runs in its own session.
 """
 
 from __future__ import annotations
@@ -22,6 +21,8 @@ def main() -> None:
     word = sys.stdin.readline()
     if not word:
         return  # the supervisor is gone
+    # Linux divides the CPU among sessions (sched_autogroup). The imports ran in the supervisor's session, so that they
+    # do not slow down the services, which have their own sessions.
     os.setsid()
     for name, value in json.loads(word).items():
         os.environ.setdefault(name, value)

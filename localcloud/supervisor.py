@@ -221,7 +221,7 @@ class Supervisor:
         self._publish()
 
     def _publish(self) -> None:
-        """Publish the state; after a failure, such as a full disk, `_bound_logs` retries."""
+        """Write `services.json`. If the write fails, as on a full disk, `_bound_logs` repeats it later."""
         try:
             self._state.write_running(self._running)
             self._unpublished = False

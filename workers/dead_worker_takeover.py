@@ -1,8 +1,8 @@
 """Takes over the work of a dead earlier process of this machine, without waiting for timeouts.
 
-A starting worker checks the lifecycles without an object, because many objects wait for them. It fails their activities
-that ran in an ended process of this machine (or container), so the server retries them at once. It also lets any worker
-take their workflow tasks.
+A starting worker does this for lifecycles without a custom resource, such as ClaimBinder, because many objects wait for
+them. The worker fails the activities that ran in the dead process, so that the server retries them at once, and resets
+the lifecycles' sticky task queues, so that any worker may take their workflow tasks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 async def take_over(client: Client, keys: Iterable[Key]) -> None:
-    """Take over these lifecycles before this process polls. After an RPCError, a lifecycle waits for its timeouts."""
+    """Take over these lifecycles before this process polls. A lifecycle for which an RPCError occurs is skipped."""
     for key in keys:
         try:
             await _take_over(client, key)

@@ -1,5 +1,5 @@
-"""A run ends if its history is long, or if its workers' version is no longer current. It first waits until no activity
-runs and all handlers have finished, so that no message is lost.
+"""A run ends if its history is long, or if its workers' version is no longer current. The run ends only after its
+activities and handlers have finished, so that no message is lost.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ def is_due() -> bool:
 
 
 def may_leave_observation() -> bool:
-    """Whether the observation may be left to the next run, which another version executes."""
+    """Whether this run may end before a due observation, which the next run makes on a new worker version."""
     return _moves() and workflow.all_handlers_finished()
 
 
 async def handlers_finished(unless: Callable[[], bool]) -> bool:
-    """Wait until all handlers have finished; False if `unless` returns True first.
+    """Wait until all handlers have finished. Returns False if `unless` returns True before that.
 
-    `unless`: whether an observation is needed. Without it, handlers that wait for an observation would never finish.
+    `unless` says whether an observation is needed: handlers that wait for an observation finish only after it.
     """
     await workflow.wait_condition(lambda: workflow.all_handlers_finished() or unless())
     return workflow.all_handlers_finished()

@@ -142,7 +142,7 @@ class Entity(Generic[W]):
         }
 
     def begin(self) -> None:
-        """A hook for subclasses, to set up attributes besides the world."""
+        """A hook for subclasses, called after `__init__`."""
 
     async def life(self) -> None:
         await self.live()
@@ -392,7 +392,7 @@ class Entity(Generic[W]):
         await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
-        """Whether a retry has an effect. Without an object to annotate, only a wake repeats refused actions."""
+        """Whether a retry has an effect. A retry annotates the object; without an object, a retry has no effect."""
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 
@@ -448,7 +448,7 @@ class Entity(Generic[W]):
             return _failure(error)
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
-        """Annotate for a signal, which gets no answer. The write is retried until an outage or a pause is over."""
+        """Annotate the object on a signal. The sender does not wait: the write is retried during an outage or pause."""
         with contextlib.suppress(*FAILED):
             await self._annotate(annotations, Patch)
 

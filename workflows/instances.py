@@ -116,7 +116,7 @@ class InstanceSweepWorkflow(Passes[SweptWorld]):
 class EventTopologyWorkflow(Passes[TopologyWorld]):
     """The queues and rules of an account and region: checked at Perdure's start, every hour, and at a wake.
 
-    woken --> observe (one activity, a dozen calls) --> in order --an hour--> observe
+    woken --> observe (one activity, a dozen calls) --> up to date --an hour--> observe
                  └--> AWS refuses: waiting --two minutes--> observe
                  └--> the settings no longer name the queue: (end; queue and rules stay)
     """

@@ -78,9 +78,9 @@ class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
 class OpenStackProjectsWorkflow(Passes[SweptWorld]):
     """Compares all OpenStack projects with the custom resources, every five minutes while there are load balancers.
 
-        woken by a new LoadBalancer --> sweep (one activity, five lists a project) --> wait for the next one
+        woken by a new LoadBalancer --> sweep (one activity, five list calls per project) --> wait for the next sweep
 
-    By writing an annotation, the sweep wakes the lifecycle of an object that differs.
+    The sweep annotates each object that differs, which wakes the object's lifecycle.
     """
 
     has_object: ClassVar[bool] = False

@@ -34,4 +34,4 @@ class Passes(Entity[P]):
             return f"observe again; the last attempt failed: {refused.message}"
         if self.decision is None:
             return look.summary
-        return f"observe again; was {self.decision.phase}: {self.decision.why}"
+        return f"observe again; the last result was {self.decision.phase}: {self.decision.why}"

@@ -116,7 +116,7 @@ class PoolActivities(Activities):
 
     @activity.defn(name=BindWithoutPool.activity)
     async def bind_without_pool(self, action: BindWithoutPool) -> None:
-        """Claims that choose the same Account meet in a Conflict: the loop then repeats the action."""
+        """Raises Conflict if another claim has taken the chosen Account; the workflow then repeats the action."""
         claim, config = await asyncio.gather(self._read.same(AccountClaim, action.claim), self._read.config())
         pool = AccountPool(metadata=ObjectMeta(name=action.pool, namespace=OPERATOR_NAMESPACE))
         if claim is None or not waits(claim, pool, config):

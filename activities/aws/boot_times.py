@@ -43,7 +43,7 @@ class BootTimes:
             return Unknown.DESCRIBE
 
     def described(self, region: str, ran_after: float | None) -> None:
-        """Record a polled instance's boot time; None if it was not seen running, or its launch time is unknown."""
+        """End the poll of an instance, and record its boot time `ran_after`; None if this time is unknown."""
         with self._lock:
             self._describing = False
             if ran_after is not None:

@@ -172,10 +172,10 @@ def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
 
 
 def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
-    """Put a new key into the Secret, then delete every other key of the user.
+    """Replace the Secret's key by a new key, and delete all other keys of the user.
 
-    The Secret records the claim's workflow id, so a repeated rotation recognises its own key. Keys that are not in the
-    Secret are deleted first, because IAM allows two keys per user.
+    Keys that are not in the Secret are deleted before the creation, because IAM allows two keys. The Secret's former
+    key is deleted last. The Secret records the claim's workflow id, so a repeated rotation recognises its own key.
     """
     kube, user = sessions.kube, f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
     iam = sessions.confirmed(action.account_id, action.partition).iam()
@@ -273,7 +273,7 @@ def _delete_user(iam: IAMClient, user: str) -> None:
 
 
 def _delete_other_credentials(iam: IAMClient, user: str) -> None:
-    """Credentials that only people give to the user."""
+    """Delete the IAM user's credentials that Perdure never creates, such as MFA devices and SSH keys."""
     for devices in iam.get_paginator("list_mfa_devices").paginate(UserName=user):
         for device in devices["MFADevices"]:
             with suppress(Absent):

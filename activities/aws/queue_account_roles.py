@@ -1,7 +1,8 @@
-"""The identities that call AWS for instances.
+"""The AWS credentials of the instances area.
 
-For a queue in another account, the settings name a role to assume. Otherwise this process's own credentials are used,
-which AWS's libraries find. In observe mode only reads are sent; ReceiveMessage does not count as a read.
+If the settings name a role for a queue's account, Perdure assumes this role. For all other accounts Perdure uses the
+process's own credentials, which AWS's libraries find. In observe mode only reads are sent; ReceiveMessage does not
+count as a read.
 """
 
 from __future__ import annotations

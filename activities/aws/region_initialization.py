@@ -153,11 +153,11 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that one of the instances ran, and terminate all. None without a proof: Perdure had terminated them
-        already, or EC2 no longer knows them.
+        """Prove that one of the instances ran, and terminate all of them. None without a proof: Perdure had terminated
+        the instances already, or EC2 no longer knows them.
 
-        EC2 is polled before the termination. With `timed` and a known boot time, it is not: the previous states in the
-        termination's answer are the proof, and EC2 is polled only if they prove nothing.
+        EC2 is polled before the termination. With `timed` and a known boot time, EC2 is polled only after the
+        termination, and only if the previous states in the termination's answer prove nothing.
         """
         outcome: RegionOutcome | None = None
         try:
@@ -176,7 +176,7 @@ class RegionInitializer:
         return self._see_through(ec2, action, launched)
 
     def _await_boot(self, region: str, launched: Launched) -> bool:
-        """Wait until the instance has probably booted. False if this time is unknown, or too long to wait unpolled."""
+        """Wait until the instance has probably booted. False if EC2 must be polled, as no usable boot time is known."""
         while launched.at is not None:
             wait = self._boots.wait(region, launched.at, time.monotonic())
             if wait is Unknown.DESCRIBE:
@@ -188,7 +188,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """Poll EC2 until an instance runs. None if Perdure has terminated them already, or EC2 no longer knows them."""
+        """Poll EC2 until an instance runs. None if Perdure has terminated all instances, or EC2 no longer knows any."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
@@ -213,7 +213,7 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may be temporary, or that is Perdure's own."""
+    """Raise the error if it may be temporary, or if this process refused the call without asking AWS."""
     if error.ours:
         raise error
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:

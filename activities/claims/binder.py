@@ -148,7 +148,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """Whether the claim's workflow has its answer, and still no free handle matches. If so, dequeue the claim."""
+        """Whether a pass would only repeat a result that the claim's workflow has. If so, dequeue the claim."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
         if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
@@ -351,9 +351,9 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Open the workflows of bound claims; then, if no claim waits, inform the workflows of deleted claims.
+        """Send the results of passes to the claims' workflows; those of deleted claims last, if no claim waits.
 
-        Stop as soon as another handle expires.
+        Stop as soon as a handle has expired, because the deletion of its claim is more urgent.
         """
         self._to_open.sort(key=lambda pair: not pair[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):

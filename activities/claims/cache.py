@@ -105,7 +105,7 @@ class ClaimCache(InformerCache):
         return self.get(kind, namespace, name) or await self.fresh(kind, namespace, name)
 
     def exists(self, key: Key) -> bool:
-        """Whether the cache has the object; True also for lifecycles without an object."""
+        """Whether the cache has the object with this uid. True if objects of its kind are not cached."""
         if (mirror := self.mirrors.get(key.kind)) is None:
             return True
         there = cast("JsonObject | None", mirror.get(key.namespace, key.name))

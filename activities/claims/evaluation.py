@@ -77,7 +77,8 @@ class Evaluation:
                 answer,
                 key=f"{namespace}/{name}",
                 author=namespace,
-                # Pools and free handles belong to administrators: if the slow lane is full, they wait.
+                # If the queue of slow calls is full, a patient call waits, and any other call fails. Calls for expired
+                # handles are patient, and calls for pools and free handles, which belong to administrators.
                 patient=patient or namespace == self._operators,
             )
         except EvaluationLimit as error:
@@ -85,7 +86,7 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """Whether the handle's end has passed. If the slow lane is full, its evaluation then waits instead of failing."""
+    """Whether the handle's end has passed."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 

@@ -36,7 +36,7 @@ M = TypeVar("M", bound=Model)
 
 
 class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
-    """A call exceeded a limit and was killed, or the slow lane is full. `what` names the template or function."""
+    """A call exceeded a limit and was killed, or too many slow calls wait. `what` names the template or function."""
 
     def __init__(self, what: str, limit: str) -> None:
         super().__init__(what, limit)
@@ -66,7 +66,7 @@ class Evaluator:
             processes: At least two, so that a slow call does not block all others.
             time: Limit of a call's wall-clock time.
             memory_mib: Limit of a call's memory, above what the process needs itself.
-            penalty: Time in the slow lane after a limit was exceeded.
+            penalty: How long a call's object and author count as slow after a call exceeded a limit.
         """
         if processes < 2:
             raise ValueError("at least two processes are needed: with one, a slow template would hold up all others")
@@ -107,11 +107,11 @@ class Evaluator:
         """Call one of the evaluator's functions.
 
         Calls with the same `key` (the object, `namespace/name`) run one after another. `author` is a claim's namespace.
-        If the slow lane is full, a `patient` call waits.
+        If too many slow calls wait, a `patient` call waits too.
 
         Raises:
             TemplateError: The function raised one.
-            EvaluationLimit: A limit is exceeded, the process crashed twice, or the slow lane is full.
+            EvaluationLimit: A limit is exceeded, the process crashed twice, or too many slow calls wait.
             EvaluationBug: The function raised anything else.
         """
         name = _name(function)

@@ -33,7 +33,7 @@ class Gone(Exception):  # noqa: N818 - a state, not an error
 class Process:
     def __init__(self, pid: int, generation: int, requests: socket.socket, place: mmap.mmap) -> None:
         self.pid = pid
-        self.generation = generation  # the number of the nursery that forked the process
+        self.generation = generation  # the number of the fork server that forked the process
         self._requests = requests
         self._place = place
 
@@ -87,7 +87,7 @@ class Nursery:
         self._unwanted: set[asyncio.Future[int | None]] = set()
 
     async def spawn(self) -> Process:
-        """Start a process; raises Gone if the nursery ended, RuntimeError if the functions cannot be imported."""
+        """Start an evaluating process. Raises Gone if the fork server dies, RuntimeError if none can start."""
         spawning = asyncio.ensure_future(self._spawn())
         try:
             return await asyncio.shield(spawning)
@@ -121,7 +121,7 @@ class Nursery:
         process.close()
         try:
             answer = await asyncio.shield(self._order({"reap": process.pid}, [], of=process.generation))
-        except Gone:  # the nursery has ended, and its processes with it
+        except Gone:  # the fork server has ended, and its processes with it
             return None
         status = answer["status"]
         return None if status is None else int(status)
@@ -131,8 +131,8 @@ class Nursery:
             await self._end()
 
     async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
-        """Send an order; returns the answer. Shield the call: if it is cancelled, the next order receives this order's
-        answer. Raises Gone if the nursery dies, or is no longer of the generation `of` (None: any).
+        """Send an order to the fork server; returns the answer. Shield the call: if it is cancelled, the next order
+        receives this order's answer. Raises Gone if the fork server dies, or if the fork server number `of` has ended.
         """
         async with self._orders:
             if of is not None and (self._control is None or of != self._generation):

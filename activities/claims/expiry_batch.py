@@ -22,7 +22,7 @@ LONGEST_WAIT = 5.0
 
 class ExpiryBatch:
     def __init__(self, arrived: Callable[[], None]) -> None:
-        """`arrived` is called when a marked claim begins to wait for the other claims."""
+        """`arrived` is called when a claim that is being deleted begins to wait for the batch's other claims."""
         self._arrived = arrived
         self._members: set[Name] = set()
         self._marked: set[Name] = set()
@@ -60,12 +60,12 @@ class ExpiryBatch:
         self._all_marked.clear()
 
     def all_marked(self) -> None:
-        """Let the marked claims remove their finalizers, `LET_GO_AT_ONCE` at a time."""
+        """End the wait in `lets_go`: the tasks that wait there remove their claims' finalizers."""
         self._all_marked.set()
 
     @asynccontextmanager
     async def asks(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a claim is deleted; raises TimeoutError if it could not be marked in time."""
+        """The context in which a claim is deleted; raises TimeoutError if its deletion is not requested in time."""
         async with asyncio.timeout(LONGEST_ASKING) as limit:
             token = _current_member.set(_Member(self, claim, limit))
             try:

@@ -64,7 +64,7 @@ class Ends:
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """Record which ends are due and not taken. Returns whether one of them is new since the last call."""
+        """Record the expired handles that no batch has taken. True if the previous call did not record all of them."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 

@@ -125,7 +125,10 @@ class Reconciliation(Activities):
         assigned: tuple[str, ...] = (),
         push: bool = False,
     ) -> HandlePlan:
-        """Plan a new handle. The plan's spec has the resources' references, to avoid a second write. Raises Beyond."""
+        """Plan a new handle. The plan's spec has the resources' references, to avoid a second write.
+
+        Raises Beyond if the evaluation exceeds a limit.
+        """
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
             now=now,

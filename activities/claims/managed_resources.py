@@ -46,7 +46,8 @@ class Managed:
         """The live objects of the handle's resources, in order; an object of another existing handle counts as missing.
 
         Raises:
-            ApiError: it is unknown whether an object exists. Never raised with `expired`.
+            ApiError: an object cannot be read. If the handle has `expired`, or access is denied, the object's
+                index is in `unreadable` instead.
         """
         unreadable: list[int] = []
 
@@ -197,8 +198,8 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete the object, unless another handle owns it. With `bearing_its_name`, it also stays if its annotation
-        names no handle.
+        """Delete the object, unless another handle owns it. If only the object's name is known (`bearing_its_name`), an
+        object whose annotation names no handle stays.
 
         Raises Absent, or Conflict if the deletion was refused repeatedly.
         """

@@ -181,7 +181,7 @@ class PoolActivities(Activities):
 
 
 def _name(action: MakeHandle, salt: int) -> str:
-    """All attempts of an activity use the same name, because its ids do not change."""
+    """The new handle's name for this salt. All attempts of an activity use the same name: no part of it is random."""
     if action.new.serial is not None:
         return pool_handle_name(action.new.scaling_uid, action.new.serial, salt)
     info = activity.info()

@@ -1,8 +1,8 @@
 """Bulk queries to AWS: the instances of all AWSMachines and Nodes, and the groups of all AWSMachinePools.
 
 AWSMachine and Node do not name their account. If several accounts are served in the provider id's region, the instance
-belongs to the account in which EC2 knows it. An instance that EC2 knows in no account counts as missing only if a
-single account could have had the instance.
+belongs to the account in which EC2 knows it. An instance that EC2 knows in no account counts as missing only if exactly
+one served account could have the instance.
 """
 
 from __future__ import annotations

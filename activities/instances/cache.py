@@ -179,7 +179,8 @@ class InstanceCache(InformerCache):
         return [each for each in self._machines.find("instance", key.instance_id) if self._machine_in(each, key)]
 
     def _machine_in(self, obj: JsonObject, key: InstanceKey) -> bool:
-        """Whether a machine may be in the instance's account and region; an event may name any instance id."""
+        """False if the machine is known to be in another account or region than the instance."""
+        # The instance id alone proves nothing: an event may name any id.
         if region_of_provider_id(text(obj, "spec", "providerID")) not in ("", key.region):
             return False
         readable, _ = read_all(AWSMachine, (obj,))

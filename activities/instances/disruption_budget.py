@@ -60,15 +60,15 @@ class Disruptions:
 
         Args:
             machine: the Machine, or else the Node.
-            instance: its instance, which a young Machine does not name yet.
-            taken: whether AWS reclaims it now.
+            instance: the id of its instance; a new Machine does not name the instance yet.
+            taken: whether AWS is reclaiming the instance.
             most: the limit; None if the setting applies.
             policy: the InterruptionPolicy that sets `most`.
             members: lists the machines of a group in another cluster.
 
         Raises:
-            ApiError: the machines cannot be listed, or the ledger cannot be written. If AWS is reclaiming the machine
-                and it is not in a control plane, the error is logged instead, as is a missing answer.
+            ApiError: the machines cannot be listed, or the ledger cannot be written. If AWS is reclaiming the instance
+                of a machine outside a control plane, the error or a timeout is only logged.
         """
         limit = Limit(most=most, policy=policy) if most else Limit(most=self._most)
         hurried = taken and not machine.control_plane

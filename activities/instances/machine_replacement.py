@@ -213,7 +213,9 @@ class MachineActivities(Activities):
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
     ) -> None:
-        """Annotate the Machine, so that its MachineSet deletes it first. If that is refused, withdraw the request."""
+        """Annotate the Machine, so that its MachineSet deletes this Machine first. If the annotation is refused,
+        scale the MachineDeployment back.
+        """
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
@@ -278,8 +280,8 @@ class MachineActivities(Activities):
 
     @asynccontextmanager
     async def _unless_gone(self, machine: Machine) -> AsyncIterator[None]:
-        """Ignore Absent, and ignore Conflict if the Machine is gone or being deleted. Raise Conflict otherwise: a
-        MachineSet could delete the wrong Machine.
+        """Ignore Absent, and Conflict if the Machine is gone or being deleted. Raise any other Conflict: if the
+        annotation is not written, a MachineSet may delete the wrong Machine.
         """
         try:
             yield

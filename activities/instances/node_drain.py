@@ -1,12 +1,12 @@
-"""Finds, taints, cordons, drains and uncordons Nodes of workload clusters and of Perdure's own.
+"""Finds, taints, cordons, drains and uncordons Nodes of workload clusters and of Perdure's own cluster.
 
 A Node is changed only while its providerID names the instance: with private DNS names another instance can get the
 Node's name, and an edited annotation may name any Node.
 
-A drain (`domain/instances/drained_pods.py`) ends as soon as the last Pod has gone. A refused eviction (429: a budget
-delays it) does not stop the others, and is retried every five seconds until the drain's time is over. Without `Force`,
-Pods that remain then are left alone, since AWS reclaims the instance anyway. If something delays a drain, the activity
-returns the delay. It is started again once an Event has recorded the delay.
+A drain (`domain/instances/drained_pods.py`) ends as soon as the last Pod has gone. An eviction that a budget refuses
+(429) does not stop the others, and is retried every five seconds until the drain's time is over. Pods that remain at
+this time are left alone without `Force`, since AWS reclaims the instance anyway. If a new reason delays the drain, the
+activity ends and returns this reason. The workflow records the reason in an Event, and starts the activity again.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ class ClusterPlaces:
         return next((each.trouble for each in (self._identities, *self._clusters) if each.trouble), "")
 
     async def current(self) -> tuple[str, ...]:
-        """The entries of the clusters. Raises ApiError if AWS does not say to which account the process's credentials
-        belong.
+        """The PERDURE_INSTANCES_QUEUES entries for the clusters. Raises ApiError if AWS does not say to which account
+        the process's credentials belong.
         """
         found = [await self._placed(cluster) for mirror in self._clusters for cluster in mirror.all()]
         entries, left_out = places_of_clusters(self._entries, [each for of_one in found for each in of_one])
@@ -75,7 +75,7 @@ class ClusterPlaces:
         return entries
 
     async def other_than(self, known: Sequence[str]) -> tuple[str, ...]:
-        """Wait until the entries of the clusters differ from `known`, and return the new entries."""
+        """Wait until the entries for the clusters differ from `known`, and return the new entries."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
@@ -114,8 +114,9 @@ class ClusterPlaces:
 
 
 async def resolved(settings: Settings, api: KubeApi) -> Settings:
-    """The settings for commands, with the entries of the clusters in place of `clusters`. Raises ApiError if the
-    clusters cannot be listed.
+    """The settings for commands; in PERDURE_INSTANCES_QUEUES, entries for the clusters replace the word `clusters`.
+
+    Raises ApiError if the clusters cannot be listed.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with Store(api) as store:
@@ -130,9 +131,9 @@ async def resolved(settings: Settings, api: KubeApi) -> Settings:
 async def run_with_cluster_places(
     settings: Settings, process: str, run: Callable[[Settings], Awaitable[None]], end: Callable[[], None]
 ) -> None:
-    """Run a process with the entries of the clusters in place of `clusters` in the settings.
+    """Run a process; in its PERDURE_INSTANCES_QUEUES, entries for the clusters replace the word `clusters`.
 
-    `process` is part of the User-Agent for the API server. `end` is called once, when the entries change.
+    `process` is part of the User-Agent for the API server. `end` is called when these entries change.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with await KubeApi.open(settings, process) as api, Store(api) as store:

@@ -60,7 +60,7 @@ class View:
     fresh: bool
 
     async def own(self, model: type[R], key: Key, version: str) -> R | None:
-        """The object with this uid, at this version or newer; None if it does not exist."""
+        """The object with the key's uid, at this version or newer; None if it does not exist."""
         found = self._known(model.kind_of, key.namespace, key.name)
         stale = found is not None and version and newer(version, text(found, "metadata", "resourceVersion"))
         if found is None or stale or text(found, "metadata", "uid") != key.uid:

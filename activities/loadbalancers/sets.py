@@ -62,10 +62,10 @@ class SetActivities(Activities):
 
     @activity.defn(name=CreateMachine.activity)
     async def create_machine(self, create: CreateMachine) -> FoundMachine:
-        """If the machine's name exists, return the existing machine, or None if the set does not select that
-        machine.
+        """Create a machine, or find the existing machine of this name; the result is empty if the set does not select
+        the existing machine.
 
-        Raises Conflict if the existing machine has been deleted meanwhile.
+        Raises Conflict if the existing machine is deleted meanwhile.
         """
         machine_set, namespace = create.machine_set, create.machine_set.metadata.namespace
         body = machine_document(machine_set, create.name)

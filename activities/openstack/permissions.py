@@ -90,7 +90,7 @@ PERMISSIONS = (
         "update",
         "PUT /v2.0/ports/ID",
         f"update_port update_port:{_ADDRESSES}:ip_address",
-        "correct security groups and allowed addresses; remove a security group from ports before it is deleted",
+        "set ports' security groups and allowed addresses; remove a group from its ports before deleting the group",
     ),
     _neutron(
         "port", "delete", "DELETE /v2.0/ports/ID", "delete_port", "delete a port with its load balancer or machine"
@@ -117,7 +117,7 @@ PERMISSIONS = (
     ),
     _nova("server", "get", "GET /servers/ID", "servers:show", "wait until a server runs, or is gone"),
     _nova("server", "create", "POST /servers", "servers:create servers:create:attach_network", "create the machines"),
-    _nova("server", "delete", "DELETE /servers/ID", "servers:delete", "delete a server with its machine"),
+    _nova("server", "delete", "DELETE /servers/ID", "servers:delete", "delete the server of a deleted machine"),
     _nova(
         "servergroup",
         "list",

@@ -133,10 +133,10 @@ def _may_be_absent(read: Read) -> bool:
 
 
 def _last_page(answer: object, number: int) -> int:
-    """3scale returns the number of pages if there are several. Lists of backend usages have no such number: they are
-    read until a page has at most one entry.
-    """
+    """The number of the last page, as far as page `number` shows."""
     if isinstance(answer, list):
+        # Lists of backend usages state no number of pages. The server's page size is unknown, but a full page has more
+        # than one entry. So a page with at most one entry is the last page.
         return number + (len(answer) > 1)
     metadata = answer.get("metadata") if isinstance(answer, dict) else None
     pages = metadata.get("total_pages") if isinstance(metadata, dict) else None

@@ -70,7 +70,7 @@ class ApplicationSubject(Subject[Application]):
         )
 
     async def holders(self, *found: int) -> tuple[Holder, ...]:
-        """As for other kinds, and in addition all other Applications of the account."""
+        """Other Applications with this Application's 3scale id or an id in `found`, and all others of its account."""
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
         others = self.cache.referring(Application, account)
         return (*await super().holders(*found), *holders_of(self.resource, self.provider.url, others))

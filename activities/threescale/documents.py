@@ -37,7 +37,9 @@ class DocumentSubject(Subject[ActiveDoc]):
         return await self.downloads.at(where.url or "")
 
     async def noticed(self, read: Read, world: Observed) -> dict[str, Any]:
-        """After a rename, `wanted` is True if another ActiveDoc of the tenant has, and so needs, the former name."""
+        """If 3scale's document still has a former name, `wanted` says whether another ActiveDoc of the tenant has this
+        name.
+        """
         noticed, spec = await super().noticed(read, world), self.resource.spec
         item = world.found.item if read.of and isinstance(world, ObservedDocument) else None
         if item is None or item.system_name in ("", spec.system_name):

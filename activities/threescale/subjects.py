@@ -54,7 +54,9 @@ class Subject(ABC, Generic[R]):
         self.provider = await self.secrets.account(self.namespace, secret)
 
     async def find_tenant(self) -> None:
-        """Find the object's tenant, and those of its siblings (by name in 3scale) whose status names no tenant."""
+        """Find the object's tenant. For siblings (objects with the same name in 3scale), find the tenant unless their
+        status names it.
+        """
         await self.find_account(named_secret(self.resource))
         await self._find_homes(self.cache.siblings(self.resource))
 

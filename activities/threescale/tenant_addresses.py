@@ -1,7 +1,7 @@
-"""Addresses of tenants that passes have read from Secrets in the last seconds.
+"""Tenant addresses that passes have read from Secrets in the last ten seconds.
 
-With these addresses a pass knows which objects with its object's name or id in 3scale are in the same tenant, without
-reading their Secrets.
+With these addresses a pass finds out, without reading Secrets, which objects with the same name or id in 3scale share a
+tenant.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ class Homes:
         self._found[place] = (self._clock(), url)
 
     def get(self, place: Place) -> str:
-        """Empty if not read recently."""
+        """The tenant's address; empty if it was not stored in the last ten seconds."""
         read, url = self._found.get(place, (float("-inf"), ""))
         return url if self._clock() - read < REMEMBERED_SECONDS else ""

@@ -1,4 +1,4 @@
-"""For the sweep and the audit: each tenant's custom resources, and reads of its lists in 3scale."""
+"""Functions that find each tenant's custom resources and read from its 3scale, for the sweep and the audit."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from domain.accounts.resources import Account
 
 
 def access_to(world: AccountWorld) -> Access | None:
-    """Access to a customer's account. For BYOC the support role must exist. None for a pool's account."""
+    """Access to a customer's account (BYOC: by the support role, which may be missing). None for a pool's account."""
     account, claim = world.account, world.claim
     if account.spec.manual_sts_mode:
         role = claim.spec.sts_role_arn if claim else ""

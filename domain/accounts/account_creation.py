@@ -1,6 +1,6 @@
 """The creation of an AWS account for a pool's Account.
 
-    ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
+    ""  --permit from the Organization's workflow--> CreateAccount --> waits for AWS --> id recorded --> Creating
 
 A pool replaces an Account that after 25 minutes has neither an AWS account nor a pending request.
 """

@@ -25,7 +25,7 @@ class CcsAccess(Model):
 
 
 class AccessRole(Model):
-    """The role's ARN, which is now in the ConfigMap. If `arn` is empty, `problem` says why."""
+    """The role's ARN, found in or written to the ConfigMap. If `arn` is empty, `problem` says why."""
 
     arn: str = ""
     problem: str = ""

@@ -1,10 +1,11 @@
 """The lifecycle of a claim on a customer's account: BYOC with the customer's key, or STS with a role.
 
-    ""  --> input Secret protected --> Account created --> Account Ready --> claim Ready --> support role ARN, Secret
-    deleted --> waits for federated accesses that are being deleted too --> its Secret is deleted
-            --> its Account and our IAM objects are deleted --> the customer's Secret is released --> finalizer removed
+    new:      customer's Secret protected --> Account created --> Account Ready --> claim Ready
+              --> support role's ARN and claim's Secret written
+    deleted:  federated accesses that are also being deleted are gone --> claim's Secret deleted
+              --> Account and Perdure's IAM objects deleted --> customer's Secret released --> finalizer removed
 
-Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret.
+Clients depend on this order: the claim's state is blank until it is Ready or Error, and Ready precedes the Secret.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Forced release, so that a refused clean-up never blocks a deletion forever.
 
-The release of a customer's account is forced by a person, or a day after the deletion was requested; what Perdure
-created in the account stays. The release of a pool's account is forced only by a person, because its key may still
-work: the Account stays Failed, without a claim, and is not reused before the AWS account is cleaned.
+The release of a customer's account is forced by a person, or by Perdure a day after the deletion was requested. What
+Perdure created in the account stays there. The release of a pool's account is forced only by a person, because its key
+may still work. The released Account is Failed, and its annotation `perdure.dev/uncleaned` has the reason. No claim gets
+the Account until a person has cleaned it and removed the annotation.
 
 To force a release, a person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account or,
-for a customer's account, on the claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason. Remove that
-annotation after a manual clean-up.
+for a customer's account, on the claim.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def release_reason(*objects: Account | AccountClaim | None) -> str:
 
 
 def released_at(meta: ObjectMeta) -> datetime | None:
-    """When the release of a customer's account is forced: a day after its deletion was requested; None before."""
+    """When a customer's account is released by force: a day after the deletion was requested; None if it was not."""
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 
 

@@ -39,7 +39,7 @@ class Verdict(StrEnum):
 class Permit(Model):
     """The organization's answer to an Account: a permit to create its AWS account, valid until `until`, or a refusal.
 
-    If `request_id` or `account_id` is set, a request or account of this name exists, and is adopted.
+    The Account adopts AWS's create request or account of its name, which `request_id` or `account_id` names.
     """
 
     verdict: Verdict
@@ -102,10 +102,9 @@ class AreaWorld(ConfiguredWorld):
 
 
 class AccountMemory(Model):
-    """What an Account's lifecycle remembers. Losing it costs repeated queries, but no objects in AWS.
+    """What an Account's lifecycle remembers. Without it, queries are repeated, but no object in AWS is lost.
 
-    `inherited`: the first observation found a lifecycle in progress, so even first attempts search for existing
-    objects.
+    `inherited`: AWS may have objects of the Account that this memory lacks, so even first attempts search for them.
     """
 
     inherited: bool | None = None
@@ -195,10 +194,10 @@ class AccountWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """Memory and refusals are dropped when the Account becomes Ready or leaves Failed, or its state is blanked.
+        """Drop memory and refusals when the Account becomes Ready or leaves Failed, or its state is blanked.
 
-        While a Ready Account has a Secret or a claim, `admin_secret` is dropped: a fleet manager's claim deletes the
-        Secret that this field names, and no pass creates another key while the field is set.
+        Drop `admin_secret` also while a Ready Account names a Secret or a claim: a fleet manager's claim later deletes
+        that Secret, and a new key is created only if this field is empty.
         """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
@@ -213,7 +212,7 @@ class AccountWorld(AreaWorld):
 
 
 class ClaimMemory(Model):
-    """What a claim's lifecycle remembers. Losing it costs repeated steps, but no objects in AWS.
+    """What a claim's lifecycle remembers. Without it, steps are repeated, but no object in AWS is lost.
 
     `fulfilled` names the Account that was handed over; it is kept only until the claim is Ready.
     """

@@ -1,8 +1,8 @@
-"""Permits to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
+"""Permits to opt in to regions: at most nine accounts of the organization opt in at once.
 
-A permit counts until it expires or its Account begins to opt in. Until then the Account still asks for it, so the
-organization's lifecycle gives the same permits even without its memory. Accounts that are not Ready yet precede Ready
-Accounts.
+Accounts that are opting in count towards the nine, and so do valid permits of other Accounts. An Account asks for a
+permit until it begins to opt in, so the organization's lifecycle gives the same permits even without its memory.
+Ready Accounts come last, and older Accounts precede younger ones.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING
 
 
 def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Decision:
-    """Write PendingVerification with the quotas. Before that, try once to open the support case."""
+    """Try once to open the support case. After that, write state PendingVerification and the wanted quotas."""
     account = world.account
     if _case_first(world):
         return world.working(why, support_case(world, once=True))
@@ -132,14 +132,15 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
 
 
 def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """The decision to raise a Ready account's quotas; None if nothing is left to do, or without a `shard-name`. A
-    denial is only shown, because the account may be in use.
+    """The decision to raise a Ready account's quotas; None if nothing is left to do, or the ConfigMap has no
+    `shard-name`.
     """
     account = world.account
     if account.customers or world.dev_mode or not account.spec.aws_account_id:
         return None
     if world.config.shard_name is None or not wanted(account.spec):
         return None
+    # A denied quota does not fail the account, because it may be in use.
     quotas = raising(world, through_denial=True)
     status = quotas.status if quotas.awaited else with_manual_actions(quotas.status, now)
     written = world.status_change(status, note="service quotas")

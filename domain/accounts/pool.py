@@ -308,10 +308,9 @@ def has_free(view: PoolView) -> bool:
 
 
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
-    """Whether an Account names a claim whose own link may be missing.
+    """Whether an Account names a claim that may not link to the Account yet.
 
-    Unless `thorough`, Accounts with `status.claimed` are skipped. The field is set shortly after every binding, even
-    if the claim's link is missing.
+    Unless `thorough`, Accounts with `status.claimed`, which is set soon after each binding, are skipped.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)

@@ -27,8 +27,8 @@ def left_alone(
 
 
 def only_shown(world: AccountWorld) -> bool:
-    """Whether the AWS account is development mode's dummy and is protected. Then the Account becomes Ready without a
-    call to AWS. If the dummy is the payer's own account, Perdure learns this only from a refused call.
+    """Whether the Account becomes Ready without a call to AWS: its AWS account is development mode's dummy, and is
+    protected or, as a refused call has shown, the payer's own account.
     """
     refused = any(refusal.code == PROTECTED for refusal in world.refusals.values())
     return world.stands_in(world.account) and (is_protected(world, world.account.spec.aws_account_id) or refused)

@@ -1,7 +1,7 @@
 """The quotas that a pool may raise: AWS's quota code and its service.
 
-The first seven are the replaced operator's. The others belong to the same services; clusters exhaust them first. A
-code belongs to one service in all regions, and never changes
+The first seven are the replaced operator's. The others are the quotas of the same services that clusters exhaust
+soonest. A code belongs to one service in all regions, and never changes
 (https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html).
 """
 

@@ -35,7 +35,8 @@ def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Ac
 
 
 def youngest_case(cases: Mapping[str, Account], now: datetime) -> datetime | None:
-    """When the youngest case was opened. People edit statuses by hand: a time in the future would delay all queries."""
+    """When the youngest case was opened. Times in the future are ignored."""
+    # People edit statuses by hand, and a time in the future would delay all queries.
     opened = filter(None, map(_opened_at, cases.values()))
     return max((moment for moment in opened if moment <= now), default=None)
 

@@ -41,12 +41,12 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news if it is about the wanted value in `shown`; otherwise `shown`: there is no news, or only old news."""
+    """`news`, an action's result, if its wanted value is that of `shown`, the quota in the status; else `shown`."""
     return news if news is not None and news.value == shown.value else shown
 
 
 def still_unwritten(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> dict[str, object]:
-    """The news that the status does not show yet, by field of the memory. Regions unknown to AWS remain news."""
+    """The results that the status does not show yet, by field of `AccountMemory`."""
     if not regions and not quotas:
         return {}
     shown = quotas_of(status)
@@ -55,6 +55,7 @@ def still_unwritten(status: AccountStatus, regions: RegionNews, quotas: QuotaNew
         for region, codes in quotas.items()
     }
     listed = status.opt_in_regions
+    # A region that AWS does not know is kept: no status shows it, and `wanted_regions` must leave it out.
     return {
         "opt_in_news": {
             name: state

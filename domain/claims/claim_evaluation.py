@@ -118,8 +118,8 @@ class _Pass:
         self.claim = {**self.claim, "status": {**object_at(self.claim, "status"), **fields}}
 
     def _show_assigned(self) -> None:
-        """Show each resource's provider in the status; a bound claim keeps the providers recorded there, and has the
-        order of its handle.
+        """Show each resource's provider in the status. The status of a bound claim keeps the providers that it has
+        already, and lists the resources in the handle's order.
         """
         bound, scene = self.question.handle is not None, self._scene()
         before = objects_at(self.claim, "status", "resources")
@@ -159,7 +159,7 @@ class _Pass:
         return any(text is not None for text in errors.values())
 
     def _needs(self) -> None:
-        """If the body of a new handle cannot be computed, a free handle can still be bound."""
+        """Compute what the claim requires of a free handle, and the body of a new handle."""
         scene = self._scene()
         resources = resources_wanted(scene, self.assigned)
         self.wanted = wanted_entries(scene, resources)
@@ -175,6 +175,6 @@ class _Pass:
             return
         try:
             self.creation = handle_for_claim(scene, resources)
-        except FAULTS as error:
+        except FAULTS as error:  # a free handle can still be bound
             self.fault = fault_of(error)
             self.no_creation = self.fault.message

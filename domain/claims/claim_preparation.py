@@ -97,8 +97,8 @@ class Claim(HandleWorld):
         return not self.question.shown
 
     def with_unwritten(self, write: PutObject) -> Self:
-        """The handle is reconciled, and expires. The claim's edits do not reach it, and its first readiness, which
-        cannot be recorded, restarts no lifespan.
+        """The world if the claim cannot be written: its handle is reconciled and expires, but gets no edits of the
+        claim, and first readiness restarts no lifespan.
         """
         if write.what not in _REFUSED:
             return self

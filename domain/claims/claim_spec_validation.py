@@ -62,7 +62,7 @@ def _fault(scene: Scene, template: JsonObject, provider: JsonObject) -> str | No
 
 
 def _failed_check(scene: Scene, template: JsonObject, provider: JsonObject) -> str | None:
-    """The template's top-level keys override all variables."""
+    # The template's top-level keys override all variables.
     variables = {**scene.views(provider), **template}
     weaker = scene.vars(provider)
     for check in objects_at(provider, "spec", "validation", "checks"):

@@ -73,8 +73,8 @@ class DomainNames(Model):
 
     @property
     def own_annotations_path(self) -> str:
-        """A pattern for JSON pointers to our annotations on managed resources. If no update filter of the provider
-        matches such a pointer, the change is allowed.
+        """A pattern for JSON pointers to our annotations on managed resources. Changes of these
+        annotations are allowed unless an update filter of the provider forbids them.
         """
         # A managed resource may be a ResourceClaim: its own lifecycle writes its init timestamp.
         return rf"/metadata/annotations/{re.escape(self.domain)}~1resource-(?!claim-init-timestamp$).*"

@@ -38,8 +38,8 @@ def fault_events(about: Key | None, before: JsonObject, faults: Iterable[Fault])
 def end_events(
     about: Key, before: JsonObject | None, after: JsonObject, plan: HandlePlan, honoured: RequestedEnd | None
 ) -> Iterator[Notice]:
-    """`after` is the claim's new status. `honoured` is the requested end that was applied before; if the end only moves
-    another step towards it, there is no Event.
+    """`after` is the claim's new status. `honoured` is the requested end that the previous pass applied. While the
+    request is unchanged, the end moves towards it in steps without an Event.
     """
     if plan.end_was_cut and plan.wish is not None and plan.end is not None:
         text = f"lifespan.end {timestamp(plan.wish.end)} is later than allowed, and was cut to {timestamp(plan.end)}"

@@ -1,10 +1,14 @@
 """A claim's changes to its handle: the provider with its values, or the listed resources.
 
-In list mode each resource of the claim belongs to the handle's entry with its provider and name, wherever it is listed,
-else to the entry with its name, else to the entry at its index if that one has its provider or no name. Other resources
-are new and are appended. If the claim renames a resource, the handle's entry keeps its name, and the claim's status has
-the new one. A change of the provider is refused. Claim edits are merged over the handle's templates, and remove
-nothing. The provider's `updateFilters` do not apply.
+In list mode, each resource of the claim changes one entry of the handle, found by the first of these rules that fits:
+
+1. provider and name are the same, at any index,
+2. the name is the same,
+3. the index is the same, and the provider is the same or one of the two has no name.
+
+Other resources are new and are appended. If the claim renames a resource, the handle's entry keeps the old name, and
+the claim's status has the new name. A change of the provider is refused. The claim's templates are merged over the
+handle's, and remove nothing. The provider's `updateFilters` do not apply.
 """
 
 from __future__ import annotations
@@ -53,9 +57,9 @@ def claim_edits(scene: Scene, provider_names: Sequence[str]) -> ClaimEdits:
 
 
 def entry_places(claim: JsonObject, handle: JsonObject, provider_names: Sequence[str]) -> list[int]:
-    """The index of each listed resource's entry in the handle, which may be an entry to append.
+    """For each listed resource, the index of its entry in the handle. An index past the end means a new entry.
 
-    The claim's status has the handle's order, and the names under which the claim has listed the entries.
+    An entry is also found by its name in the claim's status, which has the handle's order.
     """
     entries, shown = objects_at(handle, "spec", "resources"), objects_at(claim, "status", "resources")
     listed: list[JsonObject] = [

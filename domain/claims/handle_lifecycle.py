@@ -1,8 +1,8 @@
-"""The lifecycle of a ResourceHandle that no claim reconciles: it is free, or its claim is gone or ignored.
+"""The lifecycle of a ResourceHandle. While the handle is bound, its claim's lifecycle reconciles the handle.
 
     being deleted | its claim is gone, detached or has another handle | expired --> resources and handle deleted
-    bound to a claim --> nothing (the claim's lifecycle reconciles both); wake the binder if the claim names no handle
-    free, or its claim is ignored --> reconciled (handle_reconciliation.py)
+    bound to a claim --> nothing; wake the binder if the claim names no handle
+    free, or its claim has the label `ignore` or is paused --> reconciled (handle_reconciliation.py)
 
 Irreversible steps are decided on objects from the API server, not from the cache.
 """

@@ -82,7 +82,7 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
 def _restarted_at(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, requested: datetime | None
 ) -> datetime | None:
-    """When the default restarted, if an interrupted pass has written its new end, but not the first readiness."""
+    """The first readiness from which an interrupted pass has counted the handle's end, but which is not recorded."""
     default: timedelta | None = None
     with collected_in([]):
         default = terms.default_duration if terms else None
@@ -96,8 +96,8 @@ def _set_by_hand(
     """Whether a person has set the handle's end: the claim's request was applied, but the handle's end differs from the
     end in the claim's status.
 
-    Under a relative maximum, Perdure itself moves the end forward. Only an end before the one in the status then counts
-    as a person's.
+    Under a relative maximum, which counts from now, Perdure itself moves the end to later times. In this case only an
+    end before the status's end counts as set by a person.
     """
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")

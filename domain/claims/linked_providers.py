@@ -126,10 +126,9 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 
 
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
-    """The index of the linked provider's resource that has the link's resource name; else of the provider's first
-    resource whose name no link has.
+    """The index of the resource that the link refers to: the linked provider's resource with the link's resource name.
 
-    The name decides, because a provider may be linked twice. In list mode and in older handles, possibly no name fits.
+    If no resource has this name (in list mode or older handles), the provider's first resource that no link names.
     """
     linked = text_at(link, "name")
     names = {link_resource_name(other) for other in links(provider) if text_at(other, "name") == linked}

@@ -22,8 +22,8 @@ from domain.claims.templates.views import default_value
 
 
 class Settled(NamedTuple):
-    """All values in force, not only the spec's. If there are `errors` (of defaults, then of declared parameters, then
-    of unknown ones), the values are refused.
+    """The spec's values, completed with accepted values and defaults. They are refused if there are `errors`: of
+    defaults, of declared parameters and of unknown parameters, in this order.
     """
 
     values: JsonObject

@@ -33,10 +33,10 @@ class _Memory(Model):
 
 
 class ObjectMemory(_Memory):
-    """The latest requested end that was applied, and changes that others revert. If lost, one more pass is made."""
+    """If this memory is lost, one more pass is made."""
 
-    honoured: RequestedEnd | None = None
-    struggle: RevertedWrites = RevertedWrites()
+    honoured: RequestedEnd | None = None  # the requested end that was applied last
+    struggle: RevertedWrites = RevertedWrites()  # how often in a row the same change was made: others may revert it
 
 
 class ObjectWorld(PassedWorld):
@@ -50,7 +50,7 @@ class ObjectWorld(PassedWorld):
     at: datetime | None = None
 
     def recall(self, before: World) -> ObjectWorld:
-        """This result, unless `before` is newer because it arrived during the pass."""
+        """This result, or `before` if the object exists and the pass of `before` began later."""
         if self.exists and isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
             return before
         return self
@@ -85,7 +85,7 @@ class BinderWorld(PassedWorld):
     more: bool = False
 
     def recall(self, before: World) -> BinderWorld:
-        """The world with the workflow's own memory, because claims may ask during a batch."""
+        """This result with the workflow's memory, because claims may ask for handles during the batch."""
         return self.model_copy(update={"known": before.known})
 
 

@@ -48,7 +48,8 @@ def lifespan_by_own_writes(handle: JsonObject) -> bool:
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """Templates of parameters count only while values are `invalid`: accepted values are not checked again."""
+    """Whether the claim's evaluation may depend on the time."""
+    # Accepted values are not checked again, so the templates of parameters matter only while values are invalid.
     reached = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in reached for text in _parameter_texts(provider))
     return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)

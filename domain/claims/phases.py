@@ -40,7 +40,7 @@ def awaiting_binder(look_at: datetime) -> Decision:
 
 
 def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
-    """The decision on an unapproved, invalid or faulty claim. `look_at` is when time may have changed the result."""
+    """The decision on an unapproved, invalid or faulty claim. `look_at`: when to evaluate it again without an event."""
     if plan.halt is Halt.APPROVAL:
         state = text_at(plan.status, "approval", "state")
         message = text_at(plan.status, "approval", "message")

@@ -1,8 +1,9 @@
-"""Replenishment of a ResourcePool: create missing and delete unhealthy handles, carry out scalings, write the status.
+"""Replenishment of a ResourcePool: create missing and delete unhealthy handles, carry out ResourcePoolScalings.
 
-    finalizer --> scalings reopened --> unhealthy handles deleted --> handles created, with their resources
-      --> statuses of scalings --> status of the pool --> lifecycles of the new handles started
-    being deleted --> its free handles deleted --> finalizer removed
+    finalizer --> unhealthy handles noted in their scalings' statuses --> unhealthy handles deleted
+      --> handles created, with their resources --> statuses of scalings --> status of the pool
+      --> lifecycles of the new handles started
+    pool being deleted --> free handles deleted --> finalizer removed
 
 A handle's name derives from its scaling and serial number or, without a scaling, from the pass and the handle's number
 in that pass, so a second attempt finds the handles of the first attempt.

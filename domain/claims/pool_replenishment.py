@@ -137,7 +137,11 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
 
 
 def made_before(names: DomainNames, handle: JsonObject, pool: JsonObject, scaling: str) -> bool:
-    """Whether an earlier attempt made the handle that has the wanted name. A scaling's handle counts even if bound."""
+    """Whether an earlier attempt made this handle for the pool.
+
+    `scaling` names the ResourcePoolScaling that requests the handle, if any.
+    """
+    # A scaling counts its handles even if they are bound meanwhile. Any other handle counts only if it is free.
     of_scaling = bool(scaling) and _is_of(pool, handle) and _scaling_of(names, handle) == scaling
     return of_scaling or pool_handle(names, handle, pool) is not None
 

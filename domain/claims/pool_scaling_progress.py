@@ -1,6 +1,6 @@
 """A ResourcePoolScaling adds `count` handles to its pool once, at `spec.at`, after the pool's minimum is met.
 
-    waiting --at--> scaling --count reached--> done   (deleting an unhealthy handle reopens the scaling for one more)
+    waiting --at--> scaling --count reached--> done --one of its unhealthy handles is deleted--> scaling
 
 Its status counts creations, because handles may be claimed and deleted. For crash safety, each handle's name derives
 from a serial number (`status.serials` is how many were used), and a handle is listed in `status.givenBack` before it is
@@ -77,7 +77,9 @@ def scaling_status(scaling: Scaling) -> JsonObject:
 
 
 def given_back(scaling: Scaling, there: Collection[str], given_up: Mapping[str, str]) -> Scaling:
-    """The scaling, reopened for its handles in `given_up` (handle to scaling). `there` has the pool's handles."""
+    """The scaling, which has to replace its handles among `given_up` (the unhealthy handles to delete, with the
+    names of their scalings). `there` has the names of the pool's handles.
+    """
     new = tuple(name for name, of in given_up.items() if of == scaling.name and name not in scaling.given_back)
     if not new:
         return scaling

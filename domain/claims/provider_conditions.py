@@ -19,7 +19,9 @@ _MOST_NAMED = 5
 
 
 def with_vars_condition(provider: JsonObject, now: datetime, *, newer: bool) -> JsonObject:
-    """The provider's status, with the condition if its vars contain templates. `newer`: Poolboy 1.13's rules apply."""
+    """The provider's new status. The condition `VarsAreTemplates` is set if the provider's vars contain templates, else
+    removed. `newer`: whether Poolboy 1.13's template rules apply.
+    """
     named = sorted(name for name, value in object_at(provider, "spec", "vars").items() if is_rendered_when_used(value))
     fault = Fault(reason=RENDERED if newer else PLAIN_TEXT, message=_message(named, newer=newer)) if named else None
     return with_fault(object_at(provider, "status"), VARS_ARE_TEMPLATES, fault, now)

@@ -84,15 +84,14 @@ def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, Jso
 
 
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
-    """The reference in the spec (Poolboy up to 1.13), else in the status (1.14 and later). `{}` if there is none, or if
-    no object can have its name.
-
-    If a person removes an entry of the spec, the status still has the former order until the next pass.
+    """The reference to the resource's managed object, from the spec (Poolboy up to 1.13), else from the status (1.14
+    and later). `{}` if there is none, or if its name is invalid for every kind.
     """
     entries, shown = (objects_at(handle, part, "resources") for part in ("spec", "status"))
     entry = entry_at(entries, index)
     if _is_possible(own := object_at(entry, "reference")):
         return own
+    # If a person removes an entry of the spec, the status keeps the former order until the next pass.
     taken = [object_at(each, "reference") for each in entries]
     named = (each for each in shown if text_at(each, "name") and text_at(each, "name") == text_at(entry, "name"))
     found = (object_at(each, "reference") for each in (entry_at(shown, index), *named))
@@ -100,7 +99,7 @@ def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
 
 
 def is_likely(reference: JsonObject) -> bool:
-    """Whether most kinds can have an object of this name and namespace."""
+    """Whether the name and namespace are valid for objects of most kinds."""
     name, namespace = text_at(reference, "name"), text_at(reference, "namespace")
     return bool(_NAME.fullmatch(name) and (not namespace or _NAMESPACE.fullmatch(namespace)))
 

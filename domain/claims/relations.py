@@ -6,9 +6,9 @@ ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolS
   |     claim, handle and pool ──> ResourceProvider ──> ResourceProvider ──> ...
   +──> Namespace
 
-A new or changed free handle or provider may match any claim without a handle. Only one such claim is woken: its wake
-goes to the binder, which handles all of these claims. A claim with a handle waits for any provider if a resource that
-it lists lacks one.
+A new or changed free handle or provider may match any claim without a handle. Only one such claim is woken, because
+its wake goes to the binder, which handles all of these claims. Each new or changed provider also wakes every claim that
+has a handle and lists a resource without a provider.
 """
 
 from __future__ import annotations
@@ -219,7 +219,8 @@ def _fit(handle: KubeObject) -> Hashable:
 
 
 def _as_rendered(provider: KubeObject) -> Hashable:
-    """The parts of a provider that a pass reads. The generation also counts status writes, so it is not used."""
+    """The parts of a provider that a pass reads."""
+    # Not the generation: ResourceProviders have no status subresource, so status writes raise the generation.
     meta = provider.metadata
     annotations = {name: value for name, value in meta.annotations.items() if name not in UNREAD_ANNOTATIONS}
     return _field(provider, "spec"), _sorted(meta.labels), _sorted(annotations)

@@ -14,7 +14,7 @@ from domain.claims.references import provider_name
 
 
 def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[JsonObject]:
-    """The entries with the yielded resources. `own` is the handle's provider, whose own resource may be renamed."""
+    """The entries, updated with the resources that the handle's provider `own` yields; new resources are appended."""
     result = list(entries)
     for resource, index in zip(yielded, paired(entries, yielded, own), strict=True):
         if index is None:
@@ -25,14 +25,14 @@ def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own
 
 
 def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[int | None]:
-    """For each yielded resource, the index of the entry with its provider and name, else of its provider's first
-    entry without a name; None if the resource is new.
+    """For each yielded resource, the index of its entry; None if the resource is new.
 
-    Older releases added entries without names, which are used in order. A renamed resource of `own` keeps its entry.
+    An entry fits if it has the resource's provider and name or, failing that, the provider and no name. A renamed
+    resource of `own`, the handle's provider, keeps its entry.
     """
     free = list(range(len(entries)))
     found: list[int | None] = [None] * len(yielded)
-    for nameless in (False, True):
+    for nameless in (False, True):  # older releases added entries without names
         for number, resource in enumerate(yielded):
             if found[number] is None:
                 name = "" if nameless else text_at(resource, "name")
@@ -41,13 +41,15 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
     new = [
         number for number, resource in enumerate(yielded) if found[number] is None and provider_name(resource) == own
     ]
-    if len(left) == len(new) == 1:
+    if len(left) == len(new) == 1:  # the resource was renamed
         found[new[0]] = left[0]
     return indices_in_order(yielded, found)
 
 
 def indices_in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
-    """The indices, in ascending order among resources with the same provider and name: these cannot be told apart."""
+    """The indices in `found`, one for each resource. Resources of equal provider and name are indistinguishable, so
+    they get their indices in ascending order.
+    """
     groups: dict[tuple[str, str], list[int]] = {}
     for resource, index in zip(yielded, found, strict=True):
         if index is not None:

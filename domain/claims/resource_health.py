@@ -42,7 +42,9 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
 
 
 def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
-    """The resource's health and the errors of checks; the recorded health if it is unreadable or has no provider."""
+    """The resource's health and the errors of its checks. The recorded health is returned for a resource that
+    cannot be read, or that exists without its provider.
+    """
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
     if index in resources.question.unreadable or (provider is None and state is not None):

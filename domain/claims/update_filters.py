@@ -93,8 +93,8 @@ def update(
 ) -> tuple[Operation, ...]:
     """The operations from a live object to its definition that the filters allow. Raises BadPattern, TooDeep.
 
-    If an adopted object has no annotations, one operation adds all of them, and the implied filter does not match this
-    operation. So it is reduced to the operator's annotations, which `own_path` matches.
+    `own_path` matches the paths of the operator's annotations. If the live object has no annotations, one operation
+    adds all of them. If the filters do not allow this operation, it adds only the operator's annotations.
     """
     every = (*filters, UpdateFilter(own_path))
     patch = []

@@ -13,7 +13,7 @@ from domain.identity import Kind
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 
-# Refusals that the same write would get again soon after.
+# After these refusals, an immediate retry would be refused, too.
 _REFUSED_AGAIN = (ErrorType.INVALID, ErrorType.DENIED, ErrorType.UNAVAILABLE)
 
 
@@ -28,7 +28,7 @@ class ObjectsWorld(World):
         return None
 
     def with_unwritten(self, write: PutObject) -> ObjectsWorld:
-        """The world after a write failed that would fail again if repeated at once."""
+        """The world after the API server refused the write, if an immediate retry would be refused, too."""
         return self
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:

@@ -20,7 +20,7 @@ def cluster_rule_name(cluster: str) -> str:
 
 
 def cluster_of_queue(queue: str) -> str:
-    """The Cluster that may have this queue; its dots appear as dashes. Empty if no Cluster's queue has such a name."""
+    """The name of the queue's Cluster, with dashes in place of dots. Empty if no Cluster's queue has such a name."""
     cluster = queue.removesuffix(_QUEUE_SUFFIX)
     return cluster if cluster_queue_name(cluster) == queue else ""
 

@@ -42,8 +42,10 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether a cause has to wait because of this answer. If AWS is reclaiming the instance now (the argument
-        `taken`), the cause waits only if the request already said so.
+        """Whether a cause has to wait because of this answer.
+
+        If AWS is reclaiming the instance now (the argument `taken`), an answer to a request that did not say so has
+        no effect.
         """
         return self.waits(now) and (self.taken or not taken)
 

@@ -73,8 +73,10 @@ class Pod(KubeModel):
 
 
 def end_of_drain(how: Draining, since: datetime, until: datetime | None, left: Sequence[Pod]) -> datetime | None:
-    """When the drain's time is over. With `Force`, the remaining Pods are deleted then. To leave them time to end, this
-    is earlier than `until` by their longest grace period, at most by half of the drain's time.
+    """When the drain's time is over; None if the time is unlimited.
+
+    With `Force`, the remaining Pods are deleted at that time. That time is earlier than `until` by the Pods' longest
+    grace period, but at most by half of the time from `since` to `until`.
     """
     if until is not None and how.budgets is Budgets.FORCE:
         grace = max(pod.grace for pod in left) if how.pod_grace is None else how.pod_grace

@@ -93,7 +93,7 @@ def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
 
 
 def _unknown(source: str) -> str:
-    """The reason, one of two words: as a metric's label, it must not include the untrusted `source`."""
+    """The reason why an event is ignored. As a metric's label, the reason must not include the untrusted `source`."""
     return "unknown-type" if source in (c.EC2_SOURCE, c.AUTO_SCALING_SOURCE, c.HEALTH_SOURCE) else "unknown-source"
 
 

@@ -1,8 +1,7 @@
-"""The AWS resources that deliver events in an account and region: a queue, its dead letters, and three rules.
+"""The AWS resources that deliver events in an account and region: a queue, its dead-letter queue, and three rules.
 
-The rules name no instance ids: a pattern has room for only 86 ids, and an instance's events would be
-missed until its id is added. AWS Health has a rule of its own, because its events may be delivered to another account
-and region, those of an organization's view.
+AWS Health has a separate rule, because an organization may have the Health events of its accounts delivered to a
+single account and region ("organizational view").
 """
 
 from __future__ import annotations
@@ -115,6 +114,8 @@ def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = 
 # --- patterns ---
 
 
+# The patterns name no instance ids: a pattern has room for only 86 ids, and the events of an instance would be missed
+# until its id is added.
 _EC2_PATTERN: Document = {
     "source": [c.EC2_SOURCE],
     "detail-type": [c.STATE_CHANGE, c.SPOT_WARNING, c.REBALANCE, c.CAPACITY_WARNING],

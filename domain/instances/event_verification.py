@@ -1,8 +1,8 @@
-"""Whether AWS confirms an event's claim, before an irreversible reaction to it.
+"""Whether AWS confirms an event, before an irreversible reaction to it.
 
-Anyone who may send to the queue could claim anything, so EC2 and Auto Scaling are asked:
+Anyone who may send to the queue could forge an event, so EC2 and Auto Scaling are asked:
 
-| claim | confirmed by |
+| event | confirmed by |
 |---|---|
 | terminated, shutting-down | the instance is in a final state, or unknown to EC2 in its own account |
 | stopping, stopped | the instance is stopping or stopped |
@@ -10,8 +10,8 @@ Anyone who may send to the queue could claim anything, so EC2 and Auto Scaling a
 | scheduled event | an open event with a matching code in DescribeInstanceStatus |
 | lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
 
-An answer counts if AWS was asked after the claim and within the last minute. AWS's APIs may lag behind its events, so a
-claim is refuted only after a while.
+An answer counts if AWS was asked after the event and within the last minute. AWS's APIs may lag behind its events, so
+an event is refuted only after a while.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ASK_AGAIN = timedelta(seconds=10)
 STOPPED_STATES = (InstanceState.STOPPING, InstanceState.STOPPED)
 # How long an answer of EC2 justifies irreversible reactions.
 _FACTS_LAST = timedelta(seconds=60)
-# How long AWS's APIs may lag behind a claim.
+# How long AWS's APIs may lag behind an event.
 _APIS_LAG = timedelta(seconds=60)
 HEALTH_LAG = timedelta(minutes=15)
 # An expedited event is acted upon at once, so its date has to be near.
@@ -78,11 +78,11 @@ class Facts(Model):
 
 
 class Verdict(StrEnum):
-    """Whether AWS confirms an event's claim. Only CONFIRMED allows an irreversible reaction."""
+    """Whether AWS confirms an event. Only CONFIRMED allows an irreversible reaction."""
 
     CONFIRMED = "confirmed"
-    UNASKED = "unasked"  # AWS was not asked after the claim, or its answer is too old
-    NOT_YET = "not yet"  # AWS does not confirm the claim, but its APIs may lag behind its events
+    UNASKED = "unasked"  # AWS was not asked after the event, or its answer is too old
+    NOT_YET = "not yet"  # AWS does not confirm the event, but its APIs may lag behind its events
     REFUTED = "refuted"
 
 
@@ -146,15 +146,17 @@ def asked_since(facts: Facts | None, question: Question, moment: datetime) -> bo
 
 
 def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:
-    """Whether AWS may be asked now. A question about a new claim may be asked at once, then every ten seconds."""
+    """Whether AWS may be asked the question now: at once after the event to verify (received at `claimed_at`), then
+    every ten seconds.
+    """
     if facts is None or question not in facts.asked or now - facts.at >= ASK_AGAIN:
         return True
-    # A claim with a future time, from a clock ahead of ours, would be asked about without a pause.
+    # Without `<= now`, an event with a future time, from a clock ahead of ours, would be asked about without a pause.
     return facts.at < claimed_at <= now
 
 
 def may_be_late(facts: Facts, claimed_at: datetime) -> bool:
-    """Whether AWS may confirm the claim only later, because its APIs lag behind its events."""
+    """Whether AWS was asked so soon after the event that its APIs may not have shown the effect yet."""
     return facts.at - claimed_at < _APIS_LAG
 
 

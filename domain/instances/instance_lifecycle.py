@@ -243,8 +243,8 @@ def _held_open(record: InstanceRecord, now: datetime) -> bool:
 
 
 def _unswept_at(world: InstanceWorld, now: datetime) -> datetime | None:
-    """When EC2 is asked about an instance without AWSMachine or Node: the event of its end, or of a scheduled event's,
-    may be lost. None if nothing depends on it.
+    """When to ask EC2 whether an instance without AWSMachine or Node, or a scheduled event of the instance, has ended:
+    AWS's message about the end may be lost. None if nothing depends on the answer.
     """
     record, facts = world.record, world.known.facts
     ended = record.state is not None and record.state.final

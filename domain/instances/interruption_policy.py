@@ -33,7 +33,7 @@ class Reaction(StrEnum):
 
     @property
     def strength(self) -> int:
-        """The rank, from 0 for the weakest reaction. A stronger reaction includes the purpose of a weaker one."""
+        """The rank, from 0 for the weakest reaction. After a stronger reaction, a weaker one is not needed."""
         return tuple(Reaction).index(self)
 
     @property

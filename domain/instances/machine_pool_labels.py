@@ -134,9 +134,8 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
 
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
-    """Whether the pool's label or annotation contradicts the states of the group's instances. Failures in the
-    annotation are taken as true.
-    """
+    """Whether the pool's label or annotation contradicts the states of the group's instances."""
+    # These states do not show failed launches and terminations, so failures in the annotation are taken as true.
     record = GroupRecord(results=_recorded_story(pool).failed)
     return bool(pool_patch(pool, group_state(instances.values(), record), group_story(instances, record)))
 

@@ -64,8 +64,8 @@ DIFFERENT: Mapping[str, tuple[bool | int | str, str]] = {
     "deleteLocalData": (
         True,
         "the handler does not drain a Node whose Pods have emptyDir volumes; Perdure evicts these Pods like others. "
-        'Annotate Pods that have to stay with perdure.dev/do-not-disrupt: "true", and take drain.doNotDisrupt out of '
-        "the policy",
+        'For Pods that have to stay, set the annotation perdure.dev/do-not-disrupt to "true", and remove '
+        "drain.doNotDisrupt: Ignore from the policy, so that Perdure respects the annotation",
     ),
     "dryRun": (False, "set PERDURE_MODE=observe: Perdure then decides, but writes nothing"),
     "enableOutOfServiceTaint": (

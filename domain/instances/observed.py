@@ -187,8 +187,8 @@ class InstanceWorld(World):
 
     @property
     def node_sought(self) -> bool:
-        """Whether to search for the wanted Node. After a refusal by its cluster, only a new hook causes another
-        search.
+        """Whether to search for the wanted Node. If the search was refused as invalid or denied, only a lifecycle
+        hook that is received later causes another search.
         """
         lasting = self._refused_since_hooks(self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED))
         return self.node_wanted and self.known.node is None and not lasting
@@ -215,9 +215,10 @@ class InstanceWorld(World):
         return owner.key.path if owner else ""
 
     def recall(self, before: Self) -> Self:
-        """This observation with the memory of `before`. The object's annotation is read only once."""
+        """This observation with the memory of `before`."""
         known = before.known
         if self.labelled is not None and not known.recalled and known.record is not None:
+            # A new lifecycle completes its memory from the object's labels and annotation, which are read only once.
             record = recalled(known.record, self.labelled.metadata)
             known = known.model_copy(update={"record": record, "recalled": True})
         if before.own_node is not None and self.own_node is None:

@@ -1,10 +1,10 @@
 """Lost events, derived from EC2's answers: no event about Spot, Auto Scaling or state is guaranteed to arrive.
 
-EC2's states are recorded directly (`ec2_answers.answered`); its scheduled events become the events that Health would
+EC2's states are recorded directly (`ec2_answers.answered`). Its scheduled events become the events that Health would
 have sent, so that a workflow without memory knows of them. Such an event is withdrawn when EC2 no longer lists it. An
-event that Health reported is withdrawn when EC2 lists it as over, for another date, or no more after its date. If EC2
-does not list it before its date, it is refuted (`reactions.py`), because anyone who may send to the queue can forge a
-notice.
+event that Health reported is withdrawn if EC2 lists it as completed or cancelled, if EC2 lists it for another date, or
+if its date is past and EC2 does not list it. If its date is not past and EC2 does not list it, the event is
+refuted (`reactions.py`), because anyone who may send to the queue can forge a notice.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _TYPES = {
 
 
 def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
-    """Whether EC2 contradicts the labels, or a lifecycle action is open: the workflow that completes it may be lost."""
+    """Whether the instance's workflow has to be woken: EC2 contradicts the labels, or a lifecycle action is open."""
     labels = labelled.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
     shown = labels.get(INTERRUPTION_LABEL, "")
     story = story_of(labelled.metadata)
     if story.hooks and not state.final:
-        return True  # the lifecycle actions must be completed
+        return True  # the workflow that has to complete the lifecycle actions may be lost; waking restarts it
     return labels.get(STATE_LABEL) != state.value or _plan_differs(shown, story.deadline, facts)
 
 
@@ -61,7 +61,9 @@ def _plan_differs(labelled: str, deadline: datetime | None, facts: Facts) -> boo
 
 
 def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, ...]:
-    """The events that the record lacks: scheduled events that EC2 lists, and withdrawals of events that are over."""
+    """The events that the record lacks: scheduled events that EC2 lists, and withdrawals of scheduled events that, by
+    EC2's answer, are over or have another date.
+    """
     if Question.STATUS not in facts.asked or not facts.found:
         return ()
     listed = {event.id: event for event in facts.scheduled if event.id and event.open and event.code in _TYPES}
@@ -125,9 +127,7 @@ def _withdrawn(record: InstanceRecord, facts: Facts) -> Iterator[InstanceEvent]:
 
 
 def _over_by_ec2(planned: Planned, facts: Facts) -> bool:
-    """Whether EC2 lists Health's event as over, or no more after its date, or lists the open events of its kind only
-    for other dates.
-    """
+    """Whether, by EC2's answer, an event that Health reported is over or has another date."""
     notice, effect = planned.notice, effect_of(planned.notice.code)
     if effect is None:
         return False

@@ -51,8 +51,8 @@ ASSUME = ("sts:AssumeRole",)
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
-    """The queue and rules of a place. If the queue may be the AWS provider's, the provider's rule is added, with `?`
-    for each dash of the Cluster's name: the rule may have a dot there.
+    """The queue and rules of a place. If Cluster API's AWS provider may have created the queue, the provider's rule is
+    added. The rule's name has `?` for each dash of the queue's name, as the Cluster's name may have a dot there.
     """
     own, regions = topology(place.account, place.region, place.queue), topology(place.account, place.region)
     if place.dead_letters == regions.dead_letters.name:
@@ -66,7 +66,7 @@ def topologies(place: Place) -> tuple[Topology, ...]:
 
 
 def running_document(places: Sequence[Topology], roles: Sequence[str] = (), sharing: Sequence[Place] = ()) -> Document:
-    """The permissions of worker and consumer while they run. A re-drive reads the dead letters and sends them again.
+    """The permissions of the running worker and event consumer, and those to re-drive dead letters.
 
     Args:
         places: the queues and rules that are accessed with these permissions.

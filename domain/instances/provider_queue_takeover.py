@@ -49,8 +49,8 @@ def _sid(rule: str, queue: str) -> str:
 
 
 def provider_topology(account: str, region: str, clusters: Sequence[str]) -> Topology:
-    """The queue that several Clusters share, and the rules of these Clusters, as the provider creates them. The
-    dead-letter queue is the region's, because the provider creates none.
+    """The queue that the Clusters share, and their rules, as Cluster API's AWS provider creates them. The provider
+    creates no dead-letter queue, so Perdure's regional dead-letter queue is used.
 
     Raises ValueError if a Cluster's name is longer than 55 characters.
     """

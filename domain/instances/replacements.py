@@ -84,8 +84,8 @@ class Mark(Model):
         return next((each for each in self.machines if each.uid == uid), None)
 
     def seen(self, replicas: int) -> Self:
-        """The mark once `replicas` has been observed. A number other than the expected one was set by others, and
-        Perdure leaves it.
+        """This record of requested replacements, corrected if the MachineDeployment's `replicas` are not the expected
+        number: others have set them, and Perdure leaves them.
         """
         if replicas == self.expected:
             return self
@@ -148,8 +148,8 @@ def deployment_of(machine: Machine) -> str:
 
 
 def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployment: MachineDeployment | None) -> Mark:
-    """The mark to which the Machine may be added. Raises UnreplaceableError if its MachineDeployment must not be scaled
-    up.
+    """The replacements already requested from the Machine's MachineDeployment. Raises UnreplaceableError if no other
+    replacement may be requested.
     """
     if machine_set is None or deployment is None or not _owned(machine, machine_set, deployment):
         raise UnreplaceableError(f"no MachineDeployment owns Machine {machine.metadata.name}")

@@ -61,5 +61,5 @@ def is_scheduled(code: str) -> bool:
 
 
 def expedited(code: str) -> bool:
-    """Whether the date is too near for `maintenance_lead`."""
+    """Whether AWS has expedited the event, so that reactions begin at once, not `maintenance_lead` before its date."""
     return code.endswith("_EXPEDITED")

@@ -6,8 +6,8 @@
                             `---------------------------------------+---------------------- RollingOut
     any --deletion--> Deleting: sets, then the cloud, then the finalizer
 
-Machines are scaled even while drift in the cloud is repaired. Only the rollout waits until the cloud is up to date,
-because a set's template contains ids of cloud objects.
+Machines are scaled even while drift in the cloud is repaired. Only the rollout waits until the cloud objects match the
+spec, because a set's template contains their ids.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     settled = plan.settled and not observations
     problem = plan.problem or blocked.problem
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
-    waits = problem or ("" if settled else "waits until the cloud is up to date")
+    waits = problem or ("" if settled else "waits until the cloud objects match the spec")
     rollout = plan_rollout(known, own, now, frozen=waits)
     if not waits:
         blocked = blocked_step(world, _sets(world, rollout, whole=True))
@@ -208,7 +208,7 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
         return gone("it has released everything")
     if sets:
         if restored := project_restored(balancer, sets):
-            write = world.write(restored, note="name the project of its objects again")
+            write = world.write(restored, note="set projectID back to the project of its cloud objects")
             return _decision(world, Phase.DELETING, write.summary, (write,), working=True)
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
         left = (DeleteSets(namespace=balancer.metadata.namespace, names=names),) if names else ()

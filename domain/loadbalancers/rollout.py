@@ -40,7 +40,7 @@ _TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
 class Rollout(Model):
-    """The next changes of the sets, in this order."""
+    """The next changes of a LoadBalancer and its sets."""
 
     revise: JsonPatch = {}  # the merge patch of the LoadBalancer's revision, applied first
     create: CreateSet | None = None

@@ -1,9 +1,8 @@
-"""A set's status: how many machines are ready, and the condition whether one holds the virtual address.
+"""A set's status: how many machines are ready, and a condition that is True if one of them holds the virtual address.
 
-`status.replicas` repeats `spec.replicas`, as in yawol, to confirm that the number was observed. A rollout's wait
-begins at the condition's transition time, which therefore changes only with the condition's status. If the condition
-was already False when the machines became ready, the wait begins at that moment. An annotation of the set records this
-moment before the status is written.
+`status.replicas` repeats `spec.replicas`, as in yawol. A rollout waits from the condition's transition time, so this
+time changes only with the condition's status. If the condition is already False when all machines become ready, the
+rollout waits from their readiness. An annotation of the set records the time of readiness before the status is written.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """A document with the former name is not deleted if another ActiveDoc has that name now."""
         found = read_document(self.found, read, body, self.resource)
+        # After a rename, the document with the former name is deleted, unless another ActiveDoc now has this name.
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 
     def wrote(self, write: Write, body: object) -> Self:

@@ -132,7 +132,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
 def _looked_up(
     kind: type[FoundService | FoundBackendApi], read: Read, answer: object, system_name: str
 ) -> dict[str, object]:
-    """The fields of 3scale's state that change when the entry is read by id, or searched for by name in a list."""
+    """The fields to update in a FoundProduct or FoundBackend after a read of its entry, by id or in a list."""
     wrapper = read.resource.value
     listed = answers_of(wrapper, answer) if not read.of else () if answer is None else (answer_of(wrapper, answer),)
     entries = [kind.model_validate(each) for each in listed]
@@ -186,7 +186,7 @@ def _without(items: tuple[WithMetric, ...], metric_id: int) -> tuple[WithMetric,
 
 
 def _without_metric(found: FoundProduct, id_: int) -> FoundProduct:
-    """Unread parts stay unread."""
+    # Unread parts stay unread.
     rules = found.rules and _without(found.rules, id_)
     plans = found.plans and tuple(
         plan.model_copy(

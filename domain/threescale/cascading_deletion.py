@@ -52,9 +52,9 @@ def waits_for_applications(product: Product, applications: Iterable[Application]
 
 
 def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
-    """Whether the recorded owner of this kind and name is gone, even if a new object has the owner's name.
+    """Whether the owner to which `meta` has an owner reference is gone, even if a new object has the owner's name.
 
-    A recorded owner that is not called `name` is ignored: the object has moved to the owner `name` since.
+    False if `meta` has no owner reference to this kind and name: the object may have changed its owner.
     """
     noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
     return bool(noted) and (owner is None or owner.metadata.uid not in noted)

@@ -5,12 +5,13 @@
     waiting   Orphan and Failed; on a DeveloperUser only Orphan, on a DeveloperAccount only Waiting
     invalid   Invalid and Failed; on accounts, users, OpenAPIs and policies only Invalid
     failed    Failed
-    syncing   InSync; only an OpenAPI that waits for its Product or Backend has this state
+    syncing   InSync; only an OpenAPI has this state, while it waits for its Product or Backend
 
-A sync of more than ten seconds adds `InSync` and keeps the previous conditions, so that referrers are not blocked.
+On any kind, a sync of more than ten seconds adds `InSync` to the conditions of the previous state, so that referrers
+are not blocked.
 `Failed` and `Invalid` are written even when False, because clients treat an absent condition as True. A DeveloperUser
 that waits for its account is not Failed, because clients create the admin first; a DeveloperUser whose password is
-missing is Failed. In an Application Ready comes first, because clients read the first condition.
+missing is Failed.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def in_sync(kind: Kind, why: str, before: Conditions, now: datetime) -> Conditio
 
 
 def _place(kind: Kind, type_: str) -> tuple[bool, str]:
+    # In an Application Ready comes first, because clients read the first condition.
     return kind == APPLICATION and type_ != READY, type_
 
 

@@ -81,7 +81,7 @@ def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> De
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:
-    """`missing` has `sandbox` (staging) if 3scale deployed nothing because the product has no backends."""
+    """`Sync.missing` is `("sandbox",)` if 3scale deployed nothing to staging, because the product has no backends."""
     if not found.deployed:
         path = f"services/{service_id}/proxy/deploy"
         return Sync(writes=(Write(resource=Resource.PROXY, method="POST", path=path),))
@@ -108,11 +108,10 @@ def _waits_for(once: ProxyConfigPromote) -> tuple[str, ...]:
 
 
 def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Blocker | None:
-    """A product that changes is promoted after its sync, not halfway."""
     if is_true(product.status.conditions, INVALID):
         return invalid(f"product CR {product.metadata.name} is invalid", *_waits_for(once))
     status = product.status
-    # `there` is 0 while the product moves to this tenant.
+    # A product that changes is promoted only after its sync. `there` is 0 while the product moves to this tenant.
     there = known_at(provider.url, status.provider_account_host, status.product_id)
     current = there and (status.observed_generation or 0) >= product.metadata.generation
     if usable(product.status.conditions) and current and not product.metadata.deleting:

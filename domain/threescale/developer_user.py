@@ -39,7 +39,7 @@ PASSWORD_KEY = "password"  # noqa: S105 - a name, no secret
 
 
 class ObservedUser(ObservedOne):
-    """`secrets` has the key of the user's password; empty if that Secret or key does not exist."""
+    """`secrets` has the reference to the user's password; empty if the Secret or its key does not exist."""
 
     item: ClassVar[type[FoundUser]] = FoundUser
     wrapper: ClassVar[Resource] = Resource.USER
@@ -129,7 +129,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
 
 
 def _without_password(observed: ObservedUser, fields: dict[str, object], now: datetime) -> Decision:
-    """The status shows Failed, not Orphan, because clients treat an Orphan user as created."""
+    # The status shows Failed, not Orphan, because clients treat an Orphan user as created.
     password = password_of(observed.resource)
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     blocker = failed(message, f"Secret/{password.namespace}/{password.name}")

@@ -1,10 +1,11 @@
-"""Finds drift, and entries with our mark (`managed_by.py`) but no object, by comparing a tenant's lists with objects.
+"""Finds drift by comparing a tenant's lists in 3scale with the objects.
 
-Each list of the tenant is read page by page. For an object whose status says that it is in sync, the entry may be
-missing or differ. A marked entry may have no object. Also, all parts of some Products and Backends are read, in turn.
+Each list is read page by page. An object has drifted if its status says that it is in sync, but its entry in 3scale is
+missing or differs. Entries with our mark (`managed_by.py`) but without an object are found, too.
 
-The lists contain no metrics, rules or plans. Users and document bodies are not compared. Applications, documents and
-policies have no mark, so their entries without an object are not found.
+The lists contain no metrics, rules or plans, so each sweep reads those of some Products and Backends, in turn. Users
+and document bodies are not compared. Applications, documents and policies have no mark, so their entries without an
+object are not found.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _one(found: F) -> One[F]:
 
 
 def _other_application(application: Application, found: FoundApplication) -> bool:
-    """The plan is not compared, because the list contains only the plan's id."""
+    # The plan is not compared, because the list contains only the plan's id.
     spec = application.spec
     state = SUSPENDED if spec.suspend else LIVE
     moved = found.state in (LIVE, SUSPENDED) and found.state != state
@@ -68,7 +69,7 @@ def _other_application(application: Application, found: FoundApplication) -> boo
 
 
 def _other_document(document: ActiveDoc, found: FoundDocument) -> bool:
-    """The body is not compared, because the object does not contain it."""
+    # The body is not compared, because the object does not contain it.
     return not sync_document(document, found.body, found.service_id, _one(found)).done
 
 

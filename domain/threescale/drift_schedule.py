@@ -38,7 +38,7 @@ def is_compared(meta: ObjectMeta, memory: Memory, now: datetime, *, begun: bool)
 
 
 def compared_next(world: Observed, memory: Memory, now: datetime, *, begun: bool) -> datetime | None:
-    """When an object in sync is compared although neither a person nor the sweep requests it; None if it is not."""
+    """When an object in sync is compared next, if no person or sweep requests it before; None if not scheduled."""
     if world.look:
         return None
     return now + COMPARED_AFTER_CHANGE if world.recalled and begun else memory.compare_at

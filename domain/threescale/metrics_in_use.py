@@ -25,8 +25,8 @@ def stays_usable(conditions: Conditions) -> bool:
 
 
 def releasing(backend: Backend, before: Digests, desired: Digests, refused: Mapping[str, Refusal]) -> dict[str, object]:
-    """Status fields with a temporary gateway digest, which makes the Products deploy without the metrics. Empty if a
-    refusal has another reason.
+    """Status fields with a temporary gateway digest, which makes the Backend's Products deploy without the metrics that
+    3scale refused to delete. Empty if any other call was refused.
     """
     if not all(IN_USE in each.message for each in refused.values()):
         return {}

@@ -76,7 +76,7 @@ def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[
 
 
 def _noted(world: Observed) -> JsonPatch:
-    """The patch that records the sweep's and the person's requests as fulfilled; empty if already recorded."""
+    """The patch that records a sweep's comparison and a person's retry as done; empty if both are recorded already."""
     annotations = world.resource.metadata.annotations
     annotated = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
     noted = {name: value for name, value in annotated.items() if annotations.get(name, "") != value}

@@ -55,7 +55,7 @@ def wrote_one(kind: type[T], resource: Resource, found: One[T], write: Write, an
 
 
 def differing(wanted: Mapping[str, Json], found: Identified) -> dict[str, Json]:
-    """The wanted fields that differ. A wanted None equals any value, and an empty text equals null."""
+    """The wanted fields that differ from `found`. None in `wanted` equals any value; "" in `wanted` equals null."""
     return {
         name: value for name, value in wanted.items() if value is not None and not _same(value, getattr(found, name))
     }

@@ -277,8 +277,7 @@ def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) 
 
 
 def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
-    """After a change of one user, all users are read again."""
-    if write.resource is Resource.USER:
+    if write.resource is Resource.USER:  # after a change of one user, all users are read again
         return found.model_copy(update={"users": None})
     if write.method == "DELETE":
         return KnownTenant(tenant=One[FoundTenant](lost=True))
@@ -293,10 +292,10 @@ def look_for_tenant(known_id: int) -> Read:
 
 
 def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
-    """Find the tenant by id, or in the master's accounts ─► create it ─► read its users ─► change fields, first admin.
+    """Find the tenant by id or in a list ─► create it ─► read its users ─► change the tenant and its first admin.
 
-    Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` tenants are the master's
-    accounts, which have users.
+    Tenants are created, changed and deleted under `/master/api`. Under `/admin/api` they are the master's accounts,
+    which have users.
     """
     one = found.tenant
     if not one.looked:

@@ -163,7 +163,7 @@ class LeaderElection:
         return True
 
     async def _freed(self) -> None:
-        """Wait until the Lease is released or expires, or until this process has to announce itself."""
+        """Wait until the Lease is released or expires, or shows that its holder knows of no waiting process."""
         try:
             async with asyncio.timeout(max(self._expires_in(), self._retry.total_seconds())) as limit:
                 async with aclosing(self._changes()) as changes:

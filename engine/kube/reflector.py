@@ -379,7 +379,7 @@ def _number(version: str) -> int:
 
 
 def newer(version: str, than: str) -> bool:
-    """Whether `version` is newer than `than`. If one is no number, `version` is newer if it differs or is empty."""
+    """Whether `version` is newer than `than`. If either is not a number: True, unless both are equal and not empty."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than or not version

@@ -1,4 +1,4 @@
-"""Faults of calls; `localcloud.faults` selects among matching ones."""
+"""Faults of AWS calls. `localcloud.faults` selects which of the calls that match a fault are affected."""
 
 from __future__ import annotations
 

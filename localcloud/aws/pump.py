@@ -76,7 +76,7 @@ def clock_changed() -> None:
 
 
 def start(changed: Callable[[set[calls.Chunk]], None]) -> None:
-    """Start the thread; it calls `changed` with the chunks that its effects changed."""
+    """Start the thread. It calls `changed` with the chunks (account and region) that the effects have touched."""
     threading.Thread(target=_run, args=(changed,), name="pump", daemon=True).start()
 
 

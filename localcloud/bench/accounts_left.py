@@ -1,4 +1,4 @@
-"""Row 8e: taking over Accounts and claims as the aws-account-operator leaves them."""
+"""Row 8e of `perdure bench accounts`: taking over Accounts and claims as the aws-account-operator leaves them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row 8d: many Accounts with region opt-in and quota increases, on existing AWS accounts."""
+"""Row 8d of `perdure bench accounts`: many existing AWS accounts with region opt-in and quota increases."""
 
 from __future__ import annotations
 

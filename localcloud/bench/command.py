@@ -57,16 +57,16 @@ def bench(
         str,
         typer.Option(
             metavar="ROW,...",
-            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, s, x, `instances` e, f, h, i, "
-            "`outages` postgres, disk, clock, `threescale` l.",
+            help="Rows of a benchmark (docs/benchmarks.md); by default all but `accounts` 8d, 8e, `claims` j, s, x, "
+            "`instances` e, f, h, i, `outages` postgres, disk, clock, `threescale` l.",
         ),
     ] = "",
     idle_seconds: Annotated[
         float | None,
         typer.Option(
             min=10,
-            help="Row e of `accounts` and of `claims`, row c of `loadbalancers`, row l of `threescale`, and `idle`: "
-            "how long idle objects are watched.",
+            help="How long idle objects are measured, in row e of `accounts` and of `claims`, in row c of "
+            "`loadbalancers`, in row l of `threescale`, and in `idle`.",
             show_default="300, claims 60, threescale 3600",
         ),
     ] = None,
@@ -95,8 +95,8 @@ def bench(
         float,
         typer.Option(
             min=5,
-            help="Row f of `instances`, and `outages`: how long each server is unavailable. The outages of rows "
-            "postgres, disk and clock last a tenth of it.",
+            help="How long each server is unavailable, in row f of `instances` and in `outages`. The outages of rows "
+            "postgres, disk and clock last a tenth of this time.",
         ),
     ] = 600,
     fleet: Annotated[int, typer.Option(min=100, help="Row i of `instances`: the number of instances.")] = 200,

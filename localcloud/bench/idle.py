@@ -68,7 +68,7 @@ async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[st
         ),
         Figure(
             row=row,
-            what=f"writes except to Leases; workflow tasks; both in {minutes:g} min",
+            what=f"in {minutes:g} min: writes to objects other than Leases; workflow tasks",
             measured=f"{writes(requests)}; {await on.lab.workflow_tasks() - tasks}",
         ),
         Figure(

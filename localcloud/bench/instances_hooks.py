@@ -1,4 +1,4 @@
-"""`perdure bench instances`, row h: a lifecycle hook held by heartbeats, rescheduled maintenance, restarts."""
+"""Row h of `perdure bench instances`: heartbeats extend a hook, and retirements move, while processes are killed."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> 
     return [
         Figure(
             row="h",
-            what=f"an instance held for {held_seconds:.0f} s by a hook of {HOOK_SECONDS} s, {len(_KILLED)} processes "
-            "killed meanwhile: whether it is still held",
+            what=f"whether heartbeats hold an instance for {held_seconds:.0f} s, although the hook times out after "
+            f"{HOOK_SECONDS} s and {len(_KILLED)} processes are killed",
             measured=f"no, for {leaving.result():.0f} s" if leaving.done() and not leaving.cancelled() else "yes",
             goal="yes",
             note=f"{beats} heartbeats, {late} of them too late",
@@ -110,7 +110,8 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
         *figures,
         Figure(
             row="h",
-            what="a retirement moved by ten days and withdrawn, one moved to tomorrow, one left alone: Machine deleted",
+            what="whether the Machine is deleted if its retirement is: moved by ten days and then withdrawn; moved to "
+            "tomorrow; left unchanged",
             measured=", ".join("yes" if deleted[each] else "no" for each in (withdrawn, tomorrow, left)),
             goal="no, yes, no",
             note=f"labels after the restarts: {on.labels.value(withdrawn, INTERRUPTION_LABEL) or 'none'}, "

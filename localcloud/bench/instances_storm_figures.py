@@ -102,7 +102,7 @@ def _reactions(affected: Sequence[Member], wrong: Mapping[str, list[str]]) -> li
     return [
         Figure(
             row="i",
-            what=f"{len(affected)} happenings: right reactions, exactly once each",
+            what=f"{len(affected)} instances on which AWS acts: right reactions, exactly once each",
             measured=f"{sum(each.instance not in wrong for each in affected)} of {len(affected)}",
             goal="all",
             note="; ".join(
@@ -282,7 +282,7 @@ def _seconds(on: Storm, affected: Sequence[Member]) -> list[Figure]:
     return [
         Figure(
             row="i",
-            what=f"from the happening to the {what}, p50",
+            what=f"from AWS's action to the {what}, p50",
             measured=round(percentile(found, 0.5), 3),
             unit="s",
             goal=goal,

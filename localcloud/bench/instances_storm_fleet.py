@@ -128,7 +128,7 @@ RETURNS = ("reboot", "maintenance")
 
 
 class Left(NamedTuple):
-    """The state after a reaction. `emptied` is None if Cluster API decides whether the Pod is gone."""
+    """What a reaction leaves. `emptied`: whether the Pod is gone; None allows both, as Cluster API drains the Node."""
 
     deleted: bool = False
     cordoned: bool = False

@@ -1,7 +1,7 @@
 """Row i of `perdure bench instances`: forged messages about things that have not happened.
 
-Each kind is sent twice: well-formed, and in the name of an account that the queue does not serve. Rebalance
-recommendations and capacity reservation notices, which EC2 cannot confirm, are sent in the other account's name only.
+Most messages are sent in the names of two accounts: the instance's, and a foreign one that the queue does not serve.
+Rebalance recommendations and capacity reservation notices, which EC2 cannot confirm, use the foreign account only.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ _UNCONFIRMED: dict[str, Make] = {
 
 @dataclass
 class Forged:
-    """A forged message about `member`, to which nothing else happens. `group` is an Auto Scaling group to which the
-    member does not belong.
-    """
+    """A forged message. Nothing else happens to its `member`, which is not in the Auto Scaling group `group`."""
 
     kind: str
     member: Member

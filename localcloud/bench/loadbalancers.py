@@ -84,10 +84,10 @@ async def _to_ready(on: Scene) -> Found:
         ),
         Figure(
             row="a",
-            what="Kubernetes requests",
+            what="Kubernetes requests of worker and watcher",
             measured=sum(again.requests.values()),
             goal="≤ 20",
-            note="upstream 40; those of worker and watcher",
+            note="upstream 40",
         ),
         Figure(row="a", what="time", measured=round(again.seconds, 1), unit="s", goal="≤ 7 s", note="upstream 13.8 s"),
     )

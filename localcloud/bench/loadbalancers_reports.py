@@ -1,6 +1,6 @@
-"""Simulates the agents' reports of many machines, which would need a computer of their own.
+"""Simulates the reports of many machines' agents, because so many agents would need another computer.
 
-A machine first reports when Nova runs its server, then at least every half minute. Each set's first machine is master.
+A machine reports at least every half minute while Nova runs its server. Each set's first machine by name is master.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ async def _made(on: Scene) -> Found:
         await on.until(lambda: on.all_done(1, (PRODUCT,)))
 
     cost = await counted(on, work)
-    note = f"upstream ~84; {cost.ledger.mutating()} writes, {cost.seconds:.2f} s"
+    note = f"upstream ~84 calls; Perdure: {cost.ledger.mutating()} writes, {cost.seconds:.2f} s"
     what = "calls from the example product to settled"
     figure = Figure(row="a", what=what, measured=cost.ledger.calls(), goal="≤ 42", note=note)
     return Found(figures=(figure,), breakdown={"a: calls": cost.ledger.by_route()})
@@ -77,7 +77,10 @@ async def _inserted(on: Scene) -> Found:
 
 
 def _of_change(row: str, what: str, goal: str, upstream: str, cost: Counted) -> Found:
-    note = f"{upstream}; {cost.ledger.mutating()} writes, {cost.ledger.reading()} reads, {cost.seconds:.2f} s"
+    note = (
+        f"{upstream} calls; Perdure: {cost.ledger.mutating()} writes, {cost.ledger.reading()} reads, "
+        f"{cost.seconds:.2f} s"
+    )
     figure = Figure(row=row, what=f"calls for {what}", measured=cost.ledger.calls(), goal=goal, note=note)
     writes = Figure(row=row, what="writes among these calls", measured=cost.ledger.mutating(), goal=goal)
     return Found(figures=(figure, writes), breakdown={f"{row}: calls": cost.ledger.by_route()})

@@ -1,6 +1,6 @@
 """One object of each of the 3scale area's eleven kinds, and the resulting contents of a tenant.
 
-Equal tenants have equal `holds`, whatever their ids.
+To compare tenants, `holds` returns their contents without ids.
 """
 
 from __future__ import annotations

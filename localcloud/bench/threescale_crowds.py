@@ -74,7 +74,7 @@ async def _resync(on: Scene, count: int, products: int) -> Found:
     calls = audit.ledger.by_route()
     most = Figure(
         row="d",
-        what="an audit of all these objects: highest number of lists of one kind",
+        what="an audit of all these objects: highest number of list requests for one kind",
         measured=max(calls.values(), default=0),
         goal="≤ 1 per kind, tenant and page",
         note=f"{audit.ledger.calls()} calls, {audit.ledger.mutating()} of them writes",

@@ -1,4 +1,4 @@
-"""`perdure demo accounts`: an account from creation to its second tenant (steps: examples/accounts/README.md)."""
+"""`perdure demo accounts`: an AWS account from creation to its second claim (steps: examples/accounts/README.md)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ async def play(stage: Stage) -> None:
     await _fill_the_pool(stage)
     first, key = await _claim(stage)
     await asyncio.to_thread(_leave_things_behind, stage, key)
-    stage.say(
-        f"The claim's tenant started an instance with a volume and filled a bucket in {first.spec.aws_account_id}"
-    )
+    stage.say(f"The claim's user started an instance with a volume and filled a bucket in {first.spec.aws_account_id}")
     await _release(stage, first, key)
     second, new_key = await _claim(stage)
     if second.metadata.name != first.metadata.name:
@@ -193,7 +191,7 @@ def _left_in(stage: Stage, account_id: str) -> list[str]:
 
 
 SCENARIO = Scenario(
-    title="AWS accounts: a pool of three, a claim, its release, and the same tenant again",
+    title="AWS accounts: a pool of three, a claim, its release, and a second claim that gets the released account",
     clouds=(Cloud.AWS,),
     kinds=(ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM),
     delays={"create_account_seconds": 3, "case_seconds": 8, "run_instances_seconds": 1, "latency_ms": 20},

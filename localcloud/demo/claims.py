@@ -293,7 +293,7 @@ async def write_into(stage: Stage, name: str, phase: str) -> None:
 
 
 SCENARIO = Scenario(
-    title="Resource claims: a pool, a claim bound from it, one of another size, an approval, an expiry on the second",
+    title="Resource claims: a pool, a claim bound from it, a claim of another size, an approval, and an expiry",
     clouds=(Cloud.AWS,),
     kinds=(RESOURCE_POOL, RESOURCE_HANDLE, RESOURCE_CLAIM),
     play=play,

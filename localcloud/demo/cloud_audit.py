@@ -1,7 +1,7 @@
-"""Compares custom resources with the clouds, one to one, and reads the clouds without the product.
+"""Compares custom resources with cloud objects, one to one. The clouds are read directly, not through Perdure.
 
-The owner of a cloud object is found by the object's name or mark in the cloud. A cloud object that no custom resource
-records is leaked; several objects for one record are doubled.
+An object's name or mark in the cloud identifies the object's owner. An object that no custom resource records is
+reported as leaked. Several objects of one owner are reported as doubled.
 """
 
 from __future__ import annotations

@@ -129,7 +129,8 @@ async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> No
     began = time.monotonic()
     await stage.delete(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name)
     stage.say(
-        f"Deleted LoadBalancerMachine {dead.name} (Perdure replaces it otherwise after five minutes without a report)"
+        f"Deleted LoadBalancerMachine {dead.name}: Perdure itself replaces a machine only after five minutes "
+        "without a report"
     )
     await stage.until(
         "another machine is ready in its place",

@@ -1,7 +1,7 @@
 """What a demo can observe and do: apply files, wait for objects' states, report.
 
-The stage watches the objects, so it misses no short-lived states. The demo has its own field manager, since the watcher
-ignores the product's writes.
+The stage watches the objects, so it misses no short-lived states. The demo writes with its own field manager, because
+Perdure's watcher ignores Perdure's own writes.
 """
 
 from __future__ import annotations

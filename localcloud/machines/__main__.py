@@ -1,4 +1,4 @@
-"""`python -m localcloud.machines --ground DIR --home DIR --port PORT --call NAME`: `control.py` is the client."""
+"""The machine host's process. `control.py` is the client of the machine host's HTTP API."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The machine host's shapes: its input, its faults, its reports.
+"""The machine host's data models: input, faults and reports.
 
-`openstack/inside/perdure_openstack/ground.py` writes `Server` and `FloatingIp`, one file each.
+`openstack/inside/perdure_openstack/ground.py` writes one file for each `Server` and for each `FloatingIp`.
 """
 
 from __future__ import annotations

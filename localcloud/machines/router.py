@@ -1,7 +1,7 @@
-"""Forwards traffic for floating and virtual addresses to Envoy, which listens at the master's own address.
+"""Forwards traffic for floating and virtual addresses to Envoy on the machine that is VRRP master (`vrrp.py`).
 
-A connection stays with its machine, and is reset when the machine dies. A refused connection is retried for three
-seconds, like a kernel's retransmissions; UDP datagrams are lost.
+A connection stays with its machine, and is reset when the machine dies. A refused TCP connection is retried for three
+seconds; a refused UDP datagram is lost.
 """
 
 from __future__ import annotations

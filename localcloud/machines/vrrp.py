@@ -1,7 +1,8 @@
-"""keepalived's election among machines that share a virtual address, and its statistics.
+"""Simulates keepalived's election among machines that share a virtual address, and keepalived's statistics.
 
 The master stays until a machine has a higher priority. A new master has the highest priority and, among equals, the
-highest IP address (RFC 9568, section 6.4.3). A dead master is noticed at once; keepalived needs twelve seconds.
+highest IP address (RFC 9568, section 6.4.3). A dead master is noticed at once; the real keepalived needs twelve
+seconds.
 """
 
 from __future__ import annotations

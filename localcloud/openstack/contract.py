@@ -27,7 +27,10 @@ class Fault(Model):
     kind: FaultKind = FaultKind.BEFORE
     method: str = Field(default="*", description="a name, or a pattern with * and ?")
     path: str = Field(default="", description="regular expression, searched for in the path")
-    project: str = Field(default="", description="id of the caller's project; a token's first call does not match")
+    project: str = Field(
+        default="",
+        description="id of the caller's project; it is unknown at a token's first call, so this call does not match",
+    )
     containing: str = Field(default="", description="text that the query or the body has to contain")
     count: int | None = Field(default=None, ge=0, description="how many calls it affects; None for all")
     skip: int = Field(default=0, ge=0, description="how many matching calls pass first")

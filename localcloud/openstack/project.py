@@ -1,4 +1,4 @@
-"""Reads the local OpenStack as a project's user, without the product."""
+"""Reads the local OpenStack as a project's user, without Perdure's OpenStack client."""
 
 from __future__ import annotations
 

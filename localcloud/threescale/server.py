@@ -142,7 +142,7 @@ class Server:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
 
     async def _open_made(self, request: Request) -> None:
-        """Open the port of a tenant that the call created, even if the fault then loses the answer."""
+        """Open the port of a tenant that the call created, even if an injected fault suppresses the answer."""
         if request.route is not None and request.route.of_master:
             await self._open_new()
 

@@ -1,8 +1,9 @@
-"""Processes one call: authentication, authorization, handler, and rendering.
+"""Processes one call.
 
-    path known? ─► format ─► parameters ─► ( finished deletions ─► credential ─► scope ─► handler ) ─► rendered
+    path known? ─► format ─► parameters ─► ( purge ─► credential ─► scope ─► handler ) ─► rendered
 
-The part in parentheses is one transaction. A refusal rolls the transaction back.
+The part in parentheses is one transaction, which a refusal rolls back. The purge removes products and backends whose
+asynchronous deletion is due.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from starters.cli.completion import complete_kinds, complete_objects
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
-# Names of AWS objects and accounts. Quotes are not allowed, because the names are used in queries.
+# Names of AWS objects and accounts. Quotes are not allowed, because the names are inserted into Temporal's queries.
 _OUTSIDE = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 
 # Short names of Kubernetes' own kinds.
@@ -45,7 +45,7 @@ NameIfSeveral = Annotated[
 
 
 class OfObject(Model):
-    """The base class of a command's answers about one object. `Target.fields` has its fields."""
+    """The base class of a command's answers about one object."""
 
     kind: str
     namespace: str
@@ -106,7 +106,7 @@ def _without_object(kind: Kind, name: str) -> Target:
 
 
 def usable_outside(name: str) -> bool:
-    """Whether an AWS name is safe in queries."""
+    """Whether an AWS object's name can be used in a Temporal query."""
     return _OUTSIDE.fullmatch(f"x/{name}") is not None and "/" not in name
 
 

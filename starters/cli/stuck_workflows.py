@@ -72,5 +72,6 @@ def unreplayable(key: Key, message: str) -> CommandError:
 def _raising(key: Key, message: str) -> CommandError:
     return CommandError(
         f"{key.path}: the worker's code fails on its workflow: {message}",
-        f"this is a bug in Perdure; a corrected worker continues the workflow. See the page of {key.workflow_id}",
+        "this is a bug in Perdure; a corrected worker continues the workflow. "
+        f"Temporal's web UI shows the error on the workflow {key.workflow_id}",
     )

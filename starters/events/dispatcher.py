@@ -52,9 +52,9 @@ logger = logging.getLogger(__name__)
 
 
 class ReadAhead:
-    """Reads a backlog before working on it: the last message of a queue may be the most urgent.
+    """Prefers reading a queue's backlog to handing over routine events: the last message may be the most urgent.
 
-    While each receive is full, few routine events are handed over, for at most ten seconds in sixty.
+    The preference lasts while every receive is full, but at most ten seconds per minute.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

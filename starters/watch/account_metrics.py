@@ -108,7 +108,7 @@ def _documented(
             count(lambda a: _is(a, AccountState.PENDING_VERIFICATION)),
         ),
         "total_accounts_crs_failed": (
-            "Account CRs that were never claimed and failed.",
+            "Failed Account CRs that no claim has released.",
             count(lambda a: _is(a, AccountState.FAILED) and not a.fact("reused")),
         ),
         "total_aws_accounts_crs_ready": (

@@ -28,9 +28,8 @@ def claim_ending(before: Projection | None, after: Projection | None, index: Ind
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a handle is being deleted as a step, or a handle that was being deleted has disappeared.
-
-    A handle's deletion is a step if the handle or its claim has expired, or if its claim is being deleted.
+    """Whether a handle that was being deleted has disappeared, or a handle is being deleted for one of these reasons:
+    the handle or its claim has expired, or its claim is being deleted.
     """
     if after is None:
         return before is not None and before.deleting

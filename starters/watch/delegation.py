@@ -47,7 +47,7 @@ class Delegation:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """The delegates in order, without duplicates. An object that is not in the index is its own delegate."""
+        """The keys whose workflows do these objects' work, without duplicates. A key not in the index is kept."""
         known = ((key, self.known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 

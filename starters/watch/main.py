@@ -164,7 +164,7 @@ async def _watch(
 
 
 def identity(settings: Settings) -> str:
-    """The process's name in the Lease. With a health port, a restarted process has the same name and gets its
-    Lease back at once.
+    """The process's name in the Lease. A restarted process gets its Lease back at once if the name contains the health
+    port instead of the process id.
     """
     return f"{socket.gethostname()}_{settings.health_port or os.getpid()}"

@@ -1,7 +1,7 @@
 """Finds objects without a workflow and workflows without an object, by listing each kind's open workflows.
 
-After each start, the watcher slowly wakes their lifecycles. The visibility store lags behind, so some wakes are
-superfluous.
+After its start, the watcher slowly wakes both: missing workflows start, and workflows without an object end. The
+visibility store lags behind, so some wakes are superfluous.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class Shown(NamedTuple):
     """An object at one end of a relation: the names by which the other end finds it, and hashes of the values that the
     other end depends on.
 
-    `as_made`: whether the object looks as the lifecycle at the other end creates it. `counts`: whether it matters to
-    that lifecycle.
+    `as_made`: whether the object has the content with which the lifecycle at the other end creates it. `counts`:
+    whether the object matters to that lifecycle.
     """
 
     names: tuple[Hashable, ...]

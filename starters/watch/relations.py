@@ -1,7 +1,4 @@
-"""Which lifecycles a change wakes, derived from the areas' relations (`domain/relations.py`).
-
-A projection contains a `Shown` for each relation of its object, and none if the object cannot be parsed.
-"""
+"""Which lifecycles a change wakes, derived from the areas' relations (`domain/relations.py`)."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel 
         return {}
     try:
         model = model or reading.model.model_validate(obj)
-    except ValidationError:
+    except ValidationError:  # an object that cannot be parsed takes part in no relation
         return {}
     values = [made_of(function(model)) for made_of, function in reading.asked]
     found: dict[Place, Shown] = {}
@@ -116,7 +113,7 @@ def woken(
 
 
 def referents(relations: Relations, known: Projection, index: Index) -> set[Key]:
-    """The lifecycles of this object's referents, as far as the relations make them depend on it."""
+    """The lifecycles of the objects to which `known` refers, if `known` may wake them (`Relation.news`)."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, known.key.kind):
         news = _news(*place)
@@ -177,8 +174,8 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether Perdure only added a reference, to a referent that does not refer back yet. Perdure's next write adds the
-    reference back, and wakes the referent.
+    """Whether Perdure has merely added a reference to a referent that does not refer back yet. Perdure's next write
+    makes the referent refer back, and wakes the referent's lifecycle.
     """
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:

@@ -64,7 +64,7 @@ class WakeQueue:
         return len(self.outstanding()) + len(self.held) + bool(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Queue a wake of the key. If the key rests or is held, it is woken only afterwards."""
+        """Queue a wake of the key. The wake is sent later if the key was just woken, or if `hold` delays the key."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:

@@ -73,14 +73,13 @@ class Watched:
     """A watched kind, or a watched part of a kind.
 
     Args:
-        followed: what is listed and watched. A declared kind may leave `plural` empty for discovery. Two entries of one
-            kind need different `called` names.
+        followed: what is listed and watched. Two entries of one kind need different `followed.called`.
         relations: the relations that contain this kind. They determine which lifecycles a change wakes, which other
-            objects are watched while this kind's objects refer to them, and which lifecycles are woken after the first
-            list because an object is missing.
+            objects are watched while this kind's objects refer to them, and which lifecycles are woken after the kind's
+            first list because they need a missing object.
         lives: whether an object has a lifecycle. An object that no longer has a lifecycle is treated as gone.
-        ending: whether a change is a step of a deletion in progress. The object's workflow is then woken only seconds
-            later.
+        ending: whether a change is a step of a deletion in progress. Such a change does not wake the object's workflow
+            at once, but several seconds later.
         silent_at: if the status is a heartbeat, the expiry of the last report, in seconds since 1970
             (`missed_heartbeats.py`).
     """
@@ -153,10 +152,10 @@ class WatchedWhileNamed(Watched):
     """Objects that are watched while other objects refer to them.
 
     Args:
-        named: the first parts of these objects' names in the relation: (apiVersion, kind), (namespace,) or
+        named: selects the watched objects by their (apiVersion, kind), their (namespace,) or one object's
             (namespace, name); empty for the whole cluster.
         lingers: seconds that these objects stay watched after the last reference.
-        wider: the cluster-wide watch that may replace many watches of parts; None if there is none.
+        wider: the cluster-wide watch that may replace many such watches; None if there is none.
     """
 
     relation: Relation
@@ -232,6 +231,7 @@ def _watched_while_named(
 
 def _all_of(how: WhileNamed, api_version: str, name: str) -> Followed:
     group, _, version = api_version.rpartition("/")
+    # Discovery finds the plural.
     kind = Kind(name=name, group=group, version=version, plural="", area="", lifecycle=False)
     return Followed(kind, called=f"{name} of {api_version}, {how.all}")
 

@@ -178,10 +178,8 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake lifecycles: slowly during a start, at once afterwards. A list that is new after the start is short, such
-        as that of a kind installed later.
-        """
-        if self._adopted:
+        """Wake lifecycles: slowly while the watcher starts, at once after its start."""
+        if self._adopted:  # a kind that is listed after the start, such as one installed later, has few objects
             self._put_all(keys)
         else:
             self.doubtful.extend(keys)
@@ -215,8 +213,8 @@ class Watcher:
         """Delay the wakes that a step of a deletion in progress causes: a wake at each step would cost more than the
         deletion.
 
-        The deleted object's workflow is woken later, because its worker may have died. Lifecycles of relatives that are
-        not being deleted are woken at once.
+        The deleted object's workflow is woken after a delay, in case its worker has died. Lifecycles of relatives that
+        are not being deleted are woken at once.
         """
         if watched.kind.lifecycle:
             self.queue.leave(self.delegation.of(subject), ENDS_BY_ITSELF)
@@ -241,8 +239,8 @@ class Watcher:
         return self.delegation.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """Wake the object's own lifecycle. If another workflow does the work (`Pacing.patience`), the wake is delayed.
-        Wakes that a start causes are not delayed.
+        """Wake the object's own lifecycle. If another workflow does the work (`Pacing.patience`), the wake is delayed,
+        but not while the watcher starts.
         """
         patience = watched.pacing.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
@@ -378,5 +376,5 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-    """Whether another workflow has created the object, and will do its work or open its workflow."""
+    """Whether another workflow has created the object: the creator does the object's work or opens its workflow."""
     return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting

@@ -92,7 +92,7 @@ async def test_the_timeline_says_what_each_look_was_made_after(env: WorkflowEnvi
         await end(env)
     assert lines == [
         "count its accounts, create missing ones, bind claims",
-        "observe again; was Waiting: a test",
+        "observe again; the last result was Waiting: a test",
     ]
 
 

@@ -64,7 +64,7 @@ class MakeCustomerAccount(Action):
 
 
 class BindWithoutPool(Action):
-    """Bind a free Account of this pool to the claim, because no AccountPool does. Raises Invalid if none is free."""
+    """Bind a free Account of `pool`, which has no AccountPool, to the claim. Raises Invalid if none is free."""
 
     activity: ClassVar[str] = "accounts.bind_without_pool"
     title: ClassVar[str] = "search for a free Account of pool {pool}, which has no AccountPool"

@@ -20,7 +20,7 @@ class QuotaStatuses(Model):
 
 
 class RaiseQuotas(MemberAction):
-    """Create missing quota requests in one region. Temporal retries until a status changes."""
+    """Create missing quota requests in one region, and poll until the status of a quota changes."""
 
     activity: ClassVar[str] = "aws.raise_quotas"
     result: ClassVar[type[Model] | None] = QuotaStatuses

@@ -30,7 +30,7 @@ class ProviderApproval(Open):
 class ProviderLifespan(LifespanTerms):
     """The lifespan of the provider's resources; all but `unclaimed` may be templates."""
 
-    default: str = Field("", description="Lifespan of a claim that requests no end.")
+    default: str = Field("", description="Lifespan of a claim that does not set spec.lifespan.end.")
     unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
 
 

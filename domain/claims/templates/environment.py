@@ -131,7 +131,7 @@ def _containers(values: Iterable[object]) -> set[int]:
 
 class _Generator(CodeGenerator):
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
-        """Count a step at each statement that is only a reference to the context; only `_generate` inserts them."""
+        """Emit code that counts a step, for each statement (a bare context reference) that `_generate` has inserted."""
         if isinstance(node.node, nodes.ContextReference):
             self.writeline("context.budget.step()", node)
         else:

@@ -74,8 +74,8 @@ class Renderer:
     ) -> Json:
         """Render the strings of a template. Raises TemplateError.
 
-        `what` is its location, for errors: "provider x, override". `lazy` are vars of providers and handles, which
-        `variables` override; under the newer rules, their texts are templates.
+        `what` is the template's location, for errors: "provider x, override". `lazy` are the vars of providers and
+        handles, which `variables` override; if `self.newer`, strings in `lazy` are templates, too.
         """
         announce(what)
         run = _Run(self, variables, lazy or {})
@@ -90,7 +90,8 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether the expression holds. (In Poolboy, a multi-line expression is always true.) Raises TemplateError."""
+        """Whether the expression is true. Raises TemplateError."""
+        # Multi-line expressions are evaluated like others, whereas Poolboy always takes them as true.
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)

@@ -61,11 +61,15 @@ class Selector(KubeModel):
     both set the same fields, the number of tags decides, then the number of labels, then the name.
     """
 
-    clusters: Names = Field((), description="Names of Clusters of Cluster API.")
-    namespaces: Names = Field((), description="Namespaces of their AWSMachines or AWSMachinePools.")
-    pools: Names = Field((), description="Names of their MachineDeployment, MachineSet, machine pool, or Node group.")
-    labels: dict[str, str] = Field({}, description="Labels of their Machine, AWSMachine, AWSMachinePool, or Node.")
-    tags: dict[str, str] = Field({}, description="Tags of the instance in EC2; * matches any value.")
+    clusters: Names = Field((), description="Names of the instances' Clusters (Cluster API).")
+    namespaces: Names = Field((), description="Namespaces of the instances' AWSMachines or AWSMachinePools.")
+    pools: Names = Field(
+        (), description="Names of the instances' MachineDeployments, MachineSets, machine pools, or Node groups."
+    )
+    labels: dict[str, str] = Field(
+        {}, description="Labels of the instances' Machines, AWSMachines, AWSMachinePools, or Nodes."
+    )
+    tags: dict[str, str] = Field({}, description="Tags of the instances in EC2; * matches any value.")
 
 
 class LabelOnly(StrEnum):
@@ -87,7 +91,8 @@ class Reactions(KubeModel):
     maintenance: Reaction | None = Field(None, description="A scheduled loss of network or power.")
     terminating_hook: Reaction | None = Field(
         None,
-        description="A lifecycle hook delays the instance's termination. With label, Perdure leaves the hook alone.",
+        description="A lifecycle hook delays the instance's termination. If the reaction is label, Perdure never "
+        "completes the hook.",
     )
     rebalance: LabelOnly | None = Field(
         None,

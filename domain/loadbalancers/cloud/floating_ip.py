@@ -1,9 +1,8 @@
 """The floating IP of an external LoadBalancer: one that Perdure created, or one that the user already has.
 
-Perdure's own floating IP is recognized by the LoadBalancer's port. A recorded floating IP counts as gone only after a
-404 (`activities/openstack/observation.py`). The user's floating IP is never created, deleted, or taken from another
-port. Perdure deletes only floating IPs with the LoadBalancer's name as their description, because a released address is
-lost for good.
+A recorded floating IP counts as gone only after a 404 (`activities/openstack/observation.py`). The user's floating IP
+is never created, deleted, or taken from another port. A released address is lost for good, so Perdure deletes only
+floating IPs whose description is the LoadBalancer's name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The parts of Neutron and Nova objects that load balancers depend on.
 
-The candidates for a custom resource are the cloud objects that have its name, or an id that its status records. A
-floating IP has the name in its description. No field contains a secret.
+Cloud objects may belong to a custom resource if they have its name, or an id that its status records. A floating IP
+has the name in its description. No field contains a secret.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class LoadBalancerCloud(Model):
 
 
 class MachineCloud(Model):
-    """The candidates of one machine, and the port with its LoadBalancer's virtual address."""
+    """The cloud objects that may belong to one machine, and the port with its LoadBalancer's virtual address."""
 
     ports: tuple[CloudPort, ...] = ()
     servers: tuple[Server, ...] = ()

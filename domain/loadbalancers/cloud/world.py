@@ -26,7 +26,7 @@ class CloudMemory(ObjectMemory):
 
 
 class CloudWorld(ObjectWorld):
-    cloud: Any = None  # the candidates in the cloud; None if not observed
+    cloud: Any = None  # the cloud objects that may belong to the custom resource; None if not observed
     seen: str = ""  # the fingerprint for which `cloud` was observed; if `look` differs, `cloud` may be outdated
     seen_at: datetime | None = None
     changes: int = 0  # the number of completed steps; an observation during a step may be stale
@@ -44,7 +44,7 @@ class CloudWorld(ObjectWorld):
 
     @property
     def current(self) -> Any:
-        """The candidates in the cloud; None if they were not observed since the object's last change."""
+        """The cloud objects (`cloud`); None unless they were observed after the custom resource's last change."""
         return self.cloud if self.cloud is not None and self.seen == self.look else None
 
     @property

@@ -200,11 +200,11 @@ def _mark(machine: LoadBalancerMachine) -> str:
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """Whether the access objects exist: this workflow created them, or the status names them all.
-
-    The status is trusted only without a mark for deletion. Lost rights may be the cause of a mark, so after each mark
-    the workflow creates missing objects.
+    """Whether the objects that give the machine's agent access to the API server exist: this workflow created them, or
+    the status names them all.
     """
+    # A machine may be marked for deletion because its agent has lost access. So after each mark, the status is not
+    # trusted, and the workflow creates missing objects.
     mark = _mark(world.machine)
     named = not access_status(world.machine) and not mark and world.known.granted != SECRET_GONE
     return named or world.known.granted == (mark or "new")

@@ -1,8 +1,8 @@
 """The annotation `existingFloatingIP`: the user's floating IP as the address (`cloud/floating_ip.py` attaches it).
 
-While the annotation is unreadable, no LoadBalancer is created, because it would keep another address for good. If the
-annotation changes after the creation, its new address is used in two cases: the Service has this address already, or
-the floating IP that was requested before does not work yet. An address that the Service does not have causes a warning.
+While the annotation is unreadable, no LoadBalancer is created. After the creation, a changed annotation takes effect in
+two cases: the Service has the new address already; or the Service has no address, and the floating IP requested before
+does not work yet. If the Service has only other addresses, the change is ignored with a warning.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def read_address(requested: str) -> tuple[str | None, str]:
 
 
 def creation_problem(unreadable: str) -> str:
+    # A LoadBalancer that is created without the address would keep another address for good.
     return (
         f"validation failed: {unreadable}. No load balancer is created until the annotation is corrected."
         if unreadable

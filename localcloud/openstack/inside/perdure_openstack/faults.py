@@ -54,7 +54,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class BootFaults:
-    """`localcloud/openstack/contract.py` explains the patterns."""
+    """Faults of servers' boots and deletions. `localcloud/openstack/contract.py` explains the fields."""
 
     boot_delay: float = 0.0
     """How many seconds a server stays in BUILD."""

@@ -39,13 +39,13 @@ _TAGS_AT_ONCE = 2
 
 _DELETE = "delete the Account, which deletes what Perdure created in the customer's account"
 _UNLINK = (
-    f"if that claim never used it, blank its spec.claimLink and remove its annotation {CLAIM_UID_ANNOTATION}: it "
-    "becomes free for the claim's legal entity"
+    "if the claim never used this Account, blank the Account's spec.claimLink and remove the Account's annotation "
+    f"{CLAIM_UID_ANNOTATION}: the Account becomes free for other claims of the same legal entity"
 )
 _CORRECT = "correct the claim's spec.accountLink; the claim's release returns this Account in any case"
 _RELEASE = (
-    f"remove its annotation {CLAIM_UID_ANNOTATION}, create the claim with its legal entity and spec.accountLink, and "
-    "delete that claim: its release cleans the account"
+    f"remove the Account's annotation {CLAIM_UID_ANNOTATION}, create the AccountClaim with the Account's legal entity "
+    "and with the Account's name as spec.accountLink, and delete this AccountClaim: its release cleans the AWS account"
 )
 _ASK = "find out who owns it; close it, or create an Account with its id"
 

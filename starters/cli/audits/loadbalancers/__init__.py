@@ -46,10 +46,11 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def observe(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
-    """Read custom resources both before and after the cloud's lists: an owner exists longer than its cloud objects."""
+    """Read the clouds' lists, and read the custom resources both before and after them."""
     before = _owners(kube)
     references = before.references() | (_every_secret(kube) if thorough else set())
     clouds = {each: _cloud(projects, each) for each in sorted(references, key=lambda each: each.model_dump_json())}
+    # An owner that is created or deleted meanwhile is missing in only one of the two readings.
     return Snapshot(owners=_owners(kube), before=before, clouds=clouds)
 
 
