@@ -12,9 +12,9 @@ Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activ
   its action is retried with backoff, or at once after a wake.
 - Running actions that are no longer wanted are cancelled. Some are also cancelled in favour of another action of their
   slot (`Action.superseded_by`).
-- After a Conflict or Absent refusal the object is observed again. `second_looks` is the number of such refusals whose
-  action is still retried at once. If it is 0, an action is retried at once only if it is a write that was refused, for
-  the first time, because the object has a newer version.
+- After a Conflict or Absent refusal the object is observed again. The action is retried at once, while `second_looks`,
+  which each such retry reduces by one, is above 0. At 0, only a write is retried at once, and only after its first
+  refusal because the object has a newer version.
 - An `Unavailable` refusal (a lost answer) sets `World.unsure`, until no action runs and no such refusal is stored.
 - With `in_order`, the actions of a decision run one after the other; a refused action holds up all later ones.
 - While the object is held (`World.hold`), and in a dry run, only reading actions start. While the object cannot be

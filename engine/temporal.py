@@ -217,7 +217,7 @@ async def signal_with_start(client: Client, key: Key, signal: str, *about: BaseM
 
 
 async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: str, answer: type[M]) -> M:
-    """Send the object's lifecycle an update and wait for the answer; starts it if it is not open.
+    """Send an update to the object's lifecycle and wait for the answer. A lifecycle that is not open is started.
 
     A repeated request with the same id gets the first answer.
 

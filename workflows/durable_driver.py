@@ -424,7 +424,7 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Observe now and say what would be done. Nothing is changed.")
     async def plan(self) -> Why:
-        """Observe apart from the loop, and decide without acting."""
+        """Observe once, outside the lifecycle's loop, and decide without acting."""
         seen = cast("W", await self._run(self.observation(dry_run=True)))
         return await self.planned(seen, workflow.now, self._answer)
 

@@ -29,7 +29,7 @@ class Passes(Entity[P]):
         return {**super().offered(), "refusals": refusals, "recorded": self.world.recorded}
 
     def summary_of_look(self, look: Action) -> str:
-        """The activity's summary: the previous pass's result. The activity's name is the same in each pass."""
+        """The summary of an observing activity in the web UI: the result of the previous pass."""
         if refused := self.world.refusals.get(OBSERVE):
             return f"observe again; the last attempt failed: {refused.message}"
         if self.decision is None:

@@ -201,8 +201,8 @@ class OrganizationActivities(Activities):
         budget: Budget,
         moment: datetime,
     ) -> Verdicts:
-        """The permits. If few accounts may still be created, the pools are read too, because they record when the
-        create budget was reset.
+        """The permits. Only if the create budget may be used up are the pools read, too: they record resets of the
+        budget.
         """
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)

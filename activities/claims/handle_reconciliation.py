@@ -182,7 +182,10 @@ class Reconciliation(Activities):
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """Add to the question all that templates may read; live objects only if `read`. Raises ValidationError."""
+        """Add everything that templates use to the question for the evaluators.
+
+        The live objects are read only if `read`. Raises ValidationError.
+        """
         handle, claim = question.handle, question.claim
         answers = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         answers["requester"] = await self._requesters.of(claim)

@@ -308,7 +308,7 @@ def has_free(view: PoolView) -> bool:
 
 
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
-    """Whether an Account names a claim that may not link to the Account yet.
+    """Whether an Account names a claim that possibly does not link to the Account yet.
 
     Unless `thorough`, Accounts with `status.claimed`, which is set soon after each binding, are skipped.
     """

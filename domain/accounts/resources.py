@@ -32,7 +32,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class AccountState:
-    """Values of an Account's `status.state`; empty for a new or blanked Account."""
+    """Values of an Account's `status.state`. It is empty in a new Account, and if a person or a tool has cleared it."""
 
     NEW = ""
     CREATING = "Creating"

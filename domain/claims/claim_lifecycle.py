@@ -139,7 +139,9 @@ def _settled(world: Claim, now: datetime) -> Decision:
 
 
 def ends_with_others(world: Claim, now: datetime) -> datetime | None:
-    """When the binder deletes the claim in a batch; None if it does not, or if that time has passed."""
+    """The time at which the binder deletes the claim together with other expired claims; None if there is no such time,
+    or it has passed.
+    """
     return ahead(agreed_end(world.claim, world.handle), now)
 
 

@@ -1,4 +1,4 @@
-"""The end of a lifespan: first end, restart at first readiness, maxima, steps.
+"""The end of a lifespan: computed at the start, and again at first readiness and when requests or limits change.
 
     created for a pool --unclaimed--> deleted
     bound or created for a claim: end = requested, else default --first ready: default counts again--> end --> deleted
@@ -8,7 +8,8 @@ and a relative maximum: how far ahead of now the end may lie. Handles store the 
 result. A computation uses one `now`, in whole seconds, because clients subtract the times. Only a requested end is cut
 to the maxima; a requested end in the past means immediate expiry. If a requested end lies beyond the relative maximum,
 the handle's end moves towards it in steps. A step is made when less than half of that maximum is left, or when the
-request or the terms have changed. After a long outage, compute the end before checking whether it has passed.
+request or the terms have changed. A caller computes the end before it checks whether the end has passed: the end may
+have to move after a long outage.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def update(
     """The operations from a live object to its definition that the filters allow. Raises BadPattern, TooDeep.
 
     `own_path` matches the paths of the operator's annotations. If the live object has no annotations, one operation
-    adds all of them. If the filters do not allow this operation, it adds only the operator's annotations.
+    adds all annotations of the definition, or, if the filters refuse this, only the operator's.
     """
     every = (*filters, UpdateFilter(own_path))
     patch = []

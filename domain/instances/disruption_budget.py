@@ -44,8 +44,8 @@ class Turn(Model):
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
         """Whether a cause has to wait because of this answer.
 
-        If AWS is reclaiming the instance now (the argument `taken`), an answer to a request that did not say so has
-        no effect.
+        `taken`: whether AWS is reclaiming the instance now. If so, the cause waits only if AWS was already reclaiming
+        the instance when this answer was given.
         """
         return self.waits(now) and (self.taken or not taken)
 

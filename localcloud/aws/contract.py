@@ -1,7 +1,7 @@
 """The shapes of the control API under `/perdure/`; imports no moto, so that the client starts fast.
 
-Durations named `*_seconds` run on the emulator's clock. Real time applies to `*_propagation_seconds`, to
-`latency_ms` and to the delay of a `Fault`.
+`*_propagation_seconds`, `latency_ms` and the delay of a `Fault` are real time. All other durations run on the
+emulator's clock.
 """
 
 from __future__ import annotations

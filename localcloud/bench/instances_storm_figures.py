@@ -132,7 +132,7 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
 
 
 def _below(on: Storm, affected: Sequence[Member], most: Mapping[str, int]) -> list[str]:
-    """When each machine's disruption began and ended, for the clusters that stayed below their limits."""
+    """For the clusters that did not use their limits fully: when each machine's disruption began and ended."""
     found = []
     for cluster in (each for each, number in most.items() if number < LIMITS[each]):
         for group in GROUPS:

@@ -98,7 +98,7 @@ async def _restart(on: Scene, count: int) -> Found:
         what=f"worker, watcher and Temporal killed and back, {count} objects: calls",
         measured=cost.ledger.calls(),
         goal="0",
-        note="upstream ~4,200 for 200 products, 100 backends, 500 applications",
+        note="upstream ~4,200 calls for 200 products, 100 backends, 500 applications",
     )
     return Found(figures=(figure,))
 

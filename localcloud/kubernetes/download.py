@@ -143,7 +143,10 @@ def _urls(target: Target) -> tuple[str, str]:
 
 
 def _check_reachable(url: str) -> None:
-    """Check that the host soon speaks TLS (http: accepts a connection), since some firewalls accept and then drop."""
+    """Check that the host completes a TLS handshake within REACHED_SECONDS. For http, an accepted connection is enough.
+
+    Some firewalls accept connections and then drop everything.
+    """
     last_step = "start_tls.complete" if httpx.URL(url).scheme == "https" else "connect_tcp.complete"
     over = threading.Event()
     reached: list[str] = []

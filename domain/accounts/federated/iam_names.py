@@ -32,7 +32,7 @@ def console_url(partition: str, account_id: str, role: str) -> str:
 
 
 def name_fault(name: str, longest: int) -> str:
-    """Why IAM would refuse the name followed by a uid; empty if IAM would accept it."""
+    """Why IAM would refuse a name that consists of `name` and a uid; empty if IAM would accept it."""
     room = longest - SUFFIX_LENGTH - 1
     if len(name) > room:
         return f"{name!r} has {len(name)} characters; at most {room} fit, because Perdure appends a uid"

@@ -1,4 +1,4 @@
-"""A LoadBalancer whose project a person changes: its objects would stay in the former project."""
+"""What happens if a person changes the project of a LoadBalancer, whose OpenStack objects cannot be moved."""
 
 from __future__ import annotations
 
