@@ -351,7 +351,8 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Send the results of passes to the claims' workflows; those of deleted claims last, if no claim waits.
+        """Send the results of passes to the claims' workflows: first those of existing claims, then, unless a claim
+        waits for a handle, those of deleted ones.
 
         Stop as soon as a handle has expired, because the deletion of its claim is more urgent.
         """

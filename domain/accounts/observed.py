@@ -39,7 +39,8 @@ class Verdict(StrEnum):
 class Permit(Model):
     """The organization's answer to an Account: a permit to create its AWS account, valid until `until`, or a refusal.
 
-    The Account adopts AWS's create request or account of its name, which `request_id` or `account_id` names.
+    If AWS already has an account of the Account's name, or a request to create one, `account_id` or `request_id` names
+    it, and the Account adopts it.
     """
 
     verdict: Verdict

@@ -101,7 +101,7 @@ class PassOrganization(Observation):
 
 
 class TellPools(Action):
-    """Wake the pools after the pass, because a query returns the new `room` only then."""
+    """Wake the pools. This happens after the pass, because only then does the pools' query return the new `room`."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"

@@ -134,7 +134,7 @@ def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
 
 
 def batches(world: AccountWorld, current: Quotas) -> tuple[RaiseQuotas, ...]:
-    """One action per region that has requests. Each also makes as many new requests as AWS allows."""
+    """One action per region that has open or due requests. An action makes as many new requests as AWS allows."""
     account, config = world.account, world.config
     requested = _vcpus_beside(world, current)
     counts = [q.status for codes in current.values() for q in codes.values()]

@@ -62,8 +62,8 @@ def definition_or_wait(resources: Resources, index: int) -> JsonObject | Waiting
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """The recorded reference; a new one if there is none, or if apiVersion or kind has changed, which is an error while
-    the recorded kind is served. A missing namespace is added while the object does not exist.
+    """The recorded reference, or a new one if none is recorded, or if apiVersion or kind has changed. A missing
+    namespace is added while the object does not exist.
     """
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
     if any(defined[field] != recorded.get(field) for field in _KIND):

@@ -20,7 +20,7 @@ def cluster_rule_name(cluster: str) -> str:
 
 
 def cluster_of_queue(queue: str) -> str:
-    """The name of the queue's Cluster, with dashes in place of dots. Empty if no Cluster's queue has such a name."""
+    """The name of the queue's Cluster, with dashes in place of dots; empty if the queue is not a Cluster's."""
     cluster = queue.removesuffix(_QUEUE_SUFFIX)
     return cluster if cluster_queue_name(cluster) == queue else ""
 

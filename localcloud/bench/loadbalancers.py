@@ -1,6 +1,7 @@
 """`perdure bench loadbalancers`: figures on a real OpenStack with machines that boot (docs/benchmarks.md has the rows).
 
-OpenStack calls exclude those of preparation and machine host; Kubernetes requests exclude those of the agents.
+The OpenStack calls that prepare the benchmark or run the machines are not counted. Of the Kubernetes requests, those of
+the agents are not counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`perdure run` for small installations, its subcommands `worker`, `watch` and `codec`, and `perdure version`.
+"""`perdure run` and its subcommands `worker`, `watch` and `codec`, and `perdure version`.
 
-After SIGTERM or SIGINT, a process drains its running work and ends. If worker, watcher or event consumer ends within
-`perdure run`, the other two end as well.
+Without a subcommand, `perdure run` is worker, watcher and event consumer in one, for small installations. If one of the
+three ends, the other two end as well. After SIGTERM or SIGINT, a process drains its running work and ends.
 """
 
 from __future__ import annotations

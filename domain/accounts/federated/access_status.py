@@ -1,4 +1,4 @@
-"""The statuses of an access: the replaced operator's words, and the additional condition `Synced`.
+"""The statuses of an access: the replaced operator's states and conditions, and the additional condition `Synced`.
 
 If AWS refuses a step, a Ready access stays Ready, and any other becomes Failed. `Synced` is False with AWS's message
 until an update succeeds.

@@ -1,4 +1,4 @@
-"""Recreate the empty databases: `python -m perdure_openstack.databases NAME...`."""
+"""Create databases, or replace them by empty ones: `python -m perdure_openstack.databases NAME...`."""
 
 from __future__ import annotations
 
