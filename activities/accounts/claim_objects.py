@@ -116,14 +116,16 @@ class DeliveryActivities(Activities):
             return
 
     async def _another_needs(self, action: LetSecretsGo) -> bool:
-        """Whether another claim names the same Secret of the customer."""
+        """Whether another claim names the same Secret. The clean-up of its Account needs the key, too."""
         claim = action.claim
         others = await self._read.all(AccountClaim, claim.namespace) if await self._read.customers_beside(claim) else ()
-        return any(
-            each.spec.byoc and each.spec.byoc_secret_ref.name == action.input_secret
-            for each in others
-            if each.metadata.uid != claim.uid and not each.metadata.deleting and not each.spec.manual_sts_mode
-        )
+        for each in others:
+            named = each.spec.byoc and each.spec.byoc_secret_ref.name == action.input_secret
+            if not named or each.spec.manual_sts_mode or each.metadata.uid == claim.uid:
+                continue
+            if not each.metadata.deleting or await self._read.accounts_held_by(each.key):
+                return True
+        return False
 
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:

@@ -151,11 +151,11 @@ class OrganizationActivities(Activities):
                 *(
                     signal_with_start(self._client, self._read.key(account), "opt_in_permit", OptInPermit(until=until))
                     for account in accounts
-                    if (until := given.granted.get(account.metadata.name))
+                    if (until := given.granted.get(account.key.path))
                 )
             )
         # A permit that was not signalled is not recorded: it must not count as unused when it expires.
-        granted = {name: until for name, until in given.granted.items() if notifies or name in known.opt_in_granted}
+        granted = {path: until for path, until in given.granted.items() if notifies or path in known.opt_in_granted}
         return known.model_copy(
             update={"opt_in_granted": granted, "opt_in_wanting": given.waiting, "opt_in_let_go": given.let_go}
         )

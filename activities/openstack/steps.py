@@ -333,7 +333,7 @@ def _create_server(project: Project, step: steps.CreateServer, user_data: Callab
 
 def _server_of(project: Project, step: steps.CreateServer) -> Server | None:
     found = observation.servers_named(project, step.name)
-    return select(found, Owner(uid=step.uid, inherited=True), lambda each: each.uid).selected
+    return select(found, Owner(uid=step.uid, inherited=True, unique=True), lambda each: each.uid).selected
 
 
 def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> JsonObject:

@@ -26,7 +26,7 @@ NOT_OFFERED_AGAIN = timedelta(hours=6)
 
 
 class Permits(Model):
-    """`granted`: when valid permits expire, by Account. `let_go`: permits that Ready Accounts did not use in time."""
+    """By Account path: when valid permits expire, and when Ready Accounts let a permit expire unused."""
 
     granted: dict[str, datetime] = {}
     waiting: int = 0
@@ -45,13 +45,13 @@ def permits(
     asking = oldest_first(account for account in everyone if wants_to_opt_in(account, config))
     asking.sort(key=_is_ready)
     left = _let_go(asking, regions_of(config), granted, now, let_go or ReleasedPermits())
-    wanting = [account.metadata.name for account in asking if account.metadata.name not in left.at]
-    under_way = {account.metadata.name for account in everyone if is_opting_in(account)}
-    valid = {name: until for name, until in granted.items() if until > now and name not in under_way}
+    wanting = [path for account in asking if (path := account.key.path) not in left.at]
+    under_way = {account.key.path for account in everyone if is_opting_in(account)}
+    valid = {path: until for path, until in granted.items() if until > now and path not in under_way}
     places = OPTING_IN_ACCOUNTS - len(under_way) - len(valid)
-    chosen = [name for name in wanting if name not in valid][: max(0, places)]
+    chosen = [path for path in wanting if path not in valid][: max(0, places)]
     given = {**valid, **dict.fromkeys(chosen, now + PERMIT_LIFETIME)}
-    return Permits(granted=given, waiting=sum(name not in given for name in wanting), let_go=left)
+    return Permits(granted=given, waiting=sum(path not in given for path in wanting), let_go=left)
 
 
 def _let_go(
@@ -61,10 +61,10 @@ def _let_go(
     now: datetime,
     before: ReleasedPermits,
 ) -> ReleasedPermits:
-    ready = (account.metadata.name for account in asking if _is_ready(account))
-    over = [name for name in ready if name in granted and granted[name] <= now]
+    ready = (account.key.path for account in asking if _is_ready(account))
+    over = [path for path in ready if path in granted and granted[path] <= now]
     known = before.at if before.regions == regions else {}
-    remaining = {name: at for name, at in known.items() if now < at + NOT_OFFERED_AGAIN}
+    remaining = {path: at for path, at in known.items() if now < at + NOT_OFFERED_AGAIN}
     return ReleasedPermits(regions=regions, at={**dict.fromkeys(over, now), **remaining})
 
 

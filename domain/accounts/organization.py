@@ -85,7 +85,7 @@ class OrganizationMemory(Model):
     room_unreported: bool = False  # the last change of the room has not been reported to the pools
     news: bool = False  # that change must be reported to the pools now
     units: dict[str, str] = {}  # legal entity id -> OU id
-    opt_in_granted: dict[str, datetime] = {}  # Account name -> expiry of its permit to opt in to regions
+    opt_in_granted: dict[str, datetime] = {}  # Account path -> expiry of its permit to opt in to regions
     opt_in_wanting: int = 0  # how many Accounts waited for such a permit in the last pass
     opt_in_let_go: ReleasedPermits = ReleasedPermits()
     strangers: tuple[str, ...] = ()  # AWS accounts of another installation that have the name of an Account

@@ -218,17 +218,14 @@ def _rank(request: QuotaRequest) -> tuple[bool, datetime]:
 
 def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
     named = _named(quotas_of(status), {MANUAL_ACTION})
-    message = f"{len(named)} quotas must be raised by hand: {_listed(named)}" if named else ""
+    message = f"{counted_and_named(named)} must be raised by hand" if named else ""
     conditions = with_trouble(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
     return status.model_copy(update={"conditions": conditions})
 
 
 def counted_and_named(names: tuple[str, ...]) -> str:
-    return f"{len(names)} service quota{'s' if len(names) > 1 else ''} ({_listed(names)})"
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+    listed = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+    return f"{len(names)} service quota{'s' if len(names) > 1 else ''} ({listed})"
 
 
 def _named(quotas: Quotas, statuses: Iterable[str]) -> tuple[str, ...]:

@@ -80,8 +80,11 @@ def entry_places(claim: JsonObject, handle: JsonObject, provider_names: Sequence
     for fit in fits:
         # From the end: if one of two like resources is new, the first one keeps the entry at its index.
         for number in reversed(range(len(wanted))):
-            found = None if number in places else next((index for index in free if fit(number, index)), None)
-            if found is not None:
+            if number in places:
+                continue
+            # Like resources keep their places, also if another one of them is refused.
+            fitting = (index for index in (number, *free) if index in free and fit(number, index))
+            if (found := next(fitting, None)) is not None:
                 free.remove(found)
                 places[number] = found
     new = count(len(entries))

@@ -2,7 +2,8 @@
 
     read --> evaluate
         end passed, auto-delete or auto-detach: nothing is written, and the caller ends the handle
-        something to do: spec of the handle, with references --> create, adopt, update resources --> evaluate again
+        something to do: requested end of the claim --> spec of the handle, with references
+            --> create, adopt, update resources --> evaluate again
         nothing left to do: status of the handle --> status of the claim
 
 A pass can be repeated from any point: the names of resources derive from the handle's name, references are recorded
@@ -31,6 +32,7 @@ from domain.claims.json_objects import (
     JsonObject,
     key_of,
     object_at,
+    only,
     text_at,
     version_of,
     with_added,
@@ -332,20 +334,31 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
         return (Evaluate(question=world.question),), ()
     if world.over:
         return (), ()
-    intent: tuple[Action, ...] = ()
-    if _HANDLES_SPEC not in world.wrote:
-        updated = in_hand(world.question.names, RESOURCE_HANDLE, {**handle, "spec": plan.spec})
+    recorded = _requested_end(world, plan)
+    intent: tuple[Action, ...] = tuple(each for each in recorded if not _is_stuck(world, each))
+    if not intent and _HANDLES_SPEC not in world.wrote:
+        # The handle's end moves only with the claim's, else it would move again in each pass.
+        spec = {**plan.spec, **only(object_at(handle, "spec"), "lifespan")} if recorded else plan.spec
+        updated = in_hand(world.question.names, RESOURCE_HANDLE, {**handle, "spec": spec})
         intent = world.to_write(PutObject(kind=RESOURCE_HANDLE, before=handle, after=updated, what=_SPEC))
     resources = (*_creations(world, plan), *_updates(world, plan))
     if intent:
         return intent, resources
-    actions: tuple[Action, ...] = resources
-    if all(_is_stuck(world, each) for each in resources):
-        actions = (*resources, *_statuses(world, plan))
+    actions: tuple[Action, ...] = (*recorded, *resources)
+    if all(_is_stuck(world, each) for each in actions):
+        actions = (*actions, *_statuses(world, plan))
     if world.begun and any(each.slot in world.refusals for each in actions):
         # No other pass knows the objects created in this pass.
         return (*actions, TakeBack(handle=world.handle, definitions=world.begun)), ()
     return actions or tuple(_last(world)), ()
+
+
+def _requested_end(world: HandleWorld, plan: HandlePlan) -> tuple[Action, ...]:
+    claim = world.claim
+    if claim is None or not plan.requested_end or not world.question.shown:
+        return ()
+    moved = with_spec(claim, lifespan={**object_at(claim, "spec", "lifespan"), "end": plan.requested_end})
+    return world.to_write(PutObject(kind=RESOURCE_CLAIM, before=claim, after=moved, what="requested end"))
 
 
 def _is_stuck(world: HandleWorld, action: Action) -> bool:
@@ -388,12 +401,8 @@ def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
             return
     if claim is None or plan.claim_status is None or not world.question.shown or _CLAIMS_STATUS in world.wrote:
         return
-    if plan.requested_end:
-        lifespan: JsonObject = {**object_at(claim, "spec", "lifespan"), "end": plan.requested_end}
-        moved = with_spec(claim, lifespan=lifespan)
-        if first := world.to_write(PutObject(kind=RESOURCE_CLAIM, before=claim, after=moved, what="requested end")):
-            yield from first
-            return
+    if _requested_end(world, plan):
+        return
     shown = with_handles_stalled(plan.claim_status, world.faults, now, accepted=world.question.push)
     yield from world.to_write(PutStatus(kind=RESOURCE_CLAIM, before=claim, after={**claim, "status": shown}))
 

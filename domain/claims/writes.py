@@ -11,10 +11,12 @@ from domain.claims.json_objects import GivenObject, JsonObject, object_at, text_
 from domain.decision import Action, Queue, World
 from domain.identity import Kind
 from domain.model import Model
+from domain.notices import warning
 from domain.refusal import ErrorType, Refusal
 
+_LASTING = (ErrorType.INVALID, ErrorType.DENIED)
 # After these refusals, an immediate retry would be refused, too.
-_REFUSED_AGAIN = (ErrorType.INVALID, ErrorType.DENIED, ErrorType.UNAVAILABLE)
+_REFUSED_AGAIN = (*_LASTING, ErrorType.UNAVAILABLE)
 
 
 class ObjectsWorld(World):
@@ -83,6 +85,8 @@ class PutObject(ClaimsAction):
         after = world.with_refused(self, refusal)
         if after is None:
             left = world.with_unwritten(self) if refusal.type in _REFUSED_AGAIN else world
+            if refusal.type in _LASTING:  # perhaps no status can show this
+                left = left.with_news(warning("WriteRefused", f"{self.summary}: {refusal.message}"))
             return super().refuse(left, refusal)  # type: ignore[return-value]
         others = {slot: each for slot, each in world.refusals.items() if slot != self.slot}
         return after.model_copy(update={"refusals": others})  # type: ignore[return-value]

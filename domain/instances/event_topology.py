@@ -18,6 +18,9 @@ from domain.model import Model
 from domain.schema import Document
 
 PREFIX = "perdure-instance-events"
+DEAD = "-dead"
+# A region's own dead letters, which also serve queues without their own, such as the AWS provider's.
+REGION_DEAD = f"{PREFIX}{DEAD}"
 _VISIBILITY_S = 60
 _RETENTION_S = 4 * 24 * 3600
 _DEAD_RETENTION_S = 14 * 24 * 3600
@@ -49,12 +52,14 @@ class Target(Model):
     arn: str
     dead_letters: str = ""
     oldest_s: int = 0
+    group: str = ""  # the message group, which a FIFO queue requires
 
     @property
     def document(self) -> Document:
         retries: Document = {"RetryPolicy": {"MaximumEventAgeInSeconds": self.oldest_s}} if self.oldest_s else {}
         dead: Document = {"DeadLetterConfig": {"Arn": self.dead_letters}} if self.dead_letters else {}
-        return {"Id": self.id, "Arn": self.arn, **dead, **retries}
+        group: Document = {"SqsParameters": {"MessageGroupId": self.group}} if self.group else {}
+        return {"Id": self.id, "Arn": self.arn, **dead, **retries, **group}
 
 
 class Rule(Model):
@@ -76,15 +81,32 @@ class Topology(Model):
         return self.dead_letters, self.queue
 
 
+def dead_letters_of(queue: str) -> str:
+    """The name of the queue's dead-letter queue. No queue may be called NAME.fifo-dead."""
+    return REGION_DEAD if is_fifo(queue) else f"{queue}{DEAD}"
+
+
+def is_fifo(queue: str) -> bool:
+    return queue.endswith(".fifo")
+
+
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
     """The queues and rules of an account and region. `name` is the queue's name and the prefix of all other names,
     shortened in rules. The rules match only Auto Scaling groups whose names begin with `group_prefix`.
 
     Raises ValueError if a name would be longer than AWS allows.
     """
-    dead_letters = _fitting(f"{name}-dead", "dead-letter queue", "SQS", _LONGEST_QUEUE_NAME)
+    fifo = is_fifo(name)
+    dead_letters = _fitting(dead_letters_of(name), "dead-letter queue", "SQS", _LONGEST_QUEUE_NAME)
     queue_arn, dead_arn = queue_arn_of(account, region, name), queue_arn_of(account, region, dead_letters)
-    target = Target(id=name[:64], arn=queue_arn, dead_letters=dead_arn, oldest_s=_DELIVERY_AGE_S)
+    target = Target(
+        id=name[:64],
+        arn=queue_arn,
+        # The region's dead letters let in only the region's own rules.
+        dead_letters="" if fifo else dead_arn,
+        oldest_s=_DELIVERY_AGE_S,
+        group=PREFIX if fifo else "",
+    )
     patterns = {"ec2": _EC2_PATTERN, "autoscaling": auto_scaling_pattern(group_prefix), "health": _HEALTH_PATTERN}
     named = {_own_rule_name(name, source): pattern for source, pattern in patterns.items()}
     rules = tuple(
@@ -96,17 +118,23 @@ def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = 
         "VisibilityTimeout": str(_VISIBILITY_S),
         "MessageRetentionPeriod": str(_RETENTION_S),
         "SqsManagedSseEnabled": "true",
-        "RedrivePolicy": compact({"deadLetterTargetArn": dead_arn, "maxReceiveCount": _MOST_RECEIVES}),
         "Policy": compact(queue_policy(queue_arn, rules)),
+        # SQS moves a FIFO queue's messages only to another FIFO queue.
+        **(
+            {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+            if fifo
+            else {"RedrivePolicy": compact({"deadLetterTargetArn": dead_arn, "maxReceiveCount": _MOST_RECEIVES})}
+        ),
     }
     dead = {
         "MessageRetentionPeriod": str(_DEAD_RETENTION_S),
         "SqsManagedSseEnabled": "true",
         "Policy": compact(queue_policy(dead_arn, rules)),
     }
+    buried = Queue(name=dead_letters, arn=dead_arn, attributes=dead)
     return Topology(
         queue=Queue(name=name, arn=queue_arn, attributes=attributes),
-        dead_letters=Queue(name=dead_letters, arn=dead_arn, attributes=dead),
+        dead_letters=topology(account, region).dead_letters if fifo else buried,
         rules=rules,
     )
 

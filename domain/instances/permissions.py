@@ -54,15 +54,14 @@ def topologies(place: Place) -> tuple[Topology, ...]:
     """The queue and rules of a place. If Cluster API's AWS provider may have created the queue, the provider's rule is
     added. The rule's name has `?` for each dash of the queue's name, as the Cluster's name may have a dot there.
     """
-    own, regions = topology(place.account, place.region, place.queue), topology(place.account, place.region)
-    if place.dead_letters == regions.dead_letters.name:
-        own = own.model_copy(update={"dead_letters": regions.dead_letters})
+    own = topology(place.account, place.region, place.queue)
     cluster = cluster_of_queue(place.queue)
     if not cluster:
         return (own,)
     name = cluster_rule_name(cluster.replace("-", "?"))
     rule = own.rules[0].model_copy(update={"name": name, "arn": rule_arn_of(place.account, place.region, name)})
-    return (own, own.model_copy(update={"dead_letters": regions.dead_letters, "rules": (rule,)}))
+    regions = topology(place.account, place.region).dead_letters
+    return (own, own.model_copy(update={"dead_letters": regions, "rules": (rule,)}))
 
 
 def running_document(places: Sequence[Topology], roles: Sequence[str] = (), sharing: Sequence[Place] = ()) -> Document:

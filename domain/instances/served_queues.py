@@ -11,15 +11,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from domain.instances.event_envelope import ACCOUNT, REGION
-from domain.instances.event_topology import PREFIX
+from domain.instances.event_topology import PREFIX, dead_letters_of
 from domain.model import Model
 
 QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}(?:\.fifo)?", re.ASCII)
 _ROLE = re.compile(r"arn:[a-z-]+:iam::[0-9]{12}:role/.+", re.ASCII)
-
-DEAD = "-dead"
-# A region's own dead letters, which also serve queues without their own, such as the AWS provider's.
-REGION_DEAD = f"{PREFIX}{DEAD}"
 
 
 class Place(Model):
@@ -32,8 +28,7 @@ class Place(Model):
 
     @property
     def dead_letters(self) -> str:
-        # No queue may be called NAME.fifo-dead, and a FIFO queue's messages would need a group.
-        return REGION_DEAD if self.queue.endswith(".fifo") else f"{self.queue}{DEAD}"
+        return dead_letters_of(self.queue)
 
     @property
     def where(self) -> tuple[str, str]:

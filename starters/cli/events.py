@@ -121,7 +121,8 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
 def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[DeadLetter]]]) -> list[DeadLetter]:
     """Run `work` on the dead-letter queue of each queue whose name contains `queue`; once if queues share it."""
     from activities.aws.queue_account_roles import Places
-    from domain.instances.served_queues import REGION_DEAD, with_queues
+    from domain.instances.event_topology import REGION_DEAD
+    from domain.instances.served_queues import with_queues
     from engine.errors import Absent, ApiError
     from engine.settings import settings
     from starters.events.dead_letters import LOOKING, source_of

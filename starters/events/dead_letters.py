@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from datetime import datetime, timedelta
 
 from domain.instances.event_parser import parse
+from domain.instances.event_topology import DEAD
 from domain.instances.message_unwrapping import Message
-from domain.instances.served_queues import DEAD, Place
+from domain.instances.served_queues import Place
 from domain.model import Model
 from engine.errors import ApiError
 from starters.events import metrics

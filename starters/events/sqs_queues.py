@@ -16,8 +16,9 @@ from typing import Protocol, cast
 from uuid import uuid4
 
 from activities.aws.session import Services
+from domain.instances.event_topology import REGION_DEAD
 from domain.instances.message_unwrapping import Message, message_of
-from domain.instances.served_queues import REGION_DEAD, Place
+from domain.instances.served_queues import Place
 from engine.errors import Absent
 from engine.kube.json import sequence, text
 

@@ -98,9 +98,8 @@ def plan_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: Se
 def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[CloudPort]:
     status = machine.status
     recorded = status.default_port_id or status.port_id or ""
-    owner = Owner(
-        uid=machine.metadata.uid, recorded=recorded, inherited=bool(status.default_port_name) and not recorded
-    )
+    inherited = bool(status.default_port_name) and not recorded
+    owner = Owner(uid=machine.metadata.uid, recorded=recorded, inherited=inherited, unique=True)
     return select(cloud.ports, owner, lambda each: marked_for(each.description))
 
 
@@ -112,7 +111,7 @@ def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Select
     """
     meta, recorded = machine.metadata, machine.status.server_id
     named = tuple(each for each in cloud.servers if each.name == meta.name or each.id == recorded)
-    owner = Owner(uid=meta.uid, recorded=recorded or "", inherited=True)
+    owner = Owner(uid=meta.uid, recorded=recorded or "", inherited=True, unique=True)
     return select(named, owner, lambda each: each.uid)
 
 

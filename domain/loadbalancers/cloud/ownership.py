@@ -2,9 +2,10 @@
 
 Names are `namespace/name` and not unique. So Perdure marks what it creates with the owner's uid: security groups and
 ports in the description, servers in the metadata. An object that yawol created has no mark. It is adopted if the custom
-resource records its id, or its *name* and no id: yawol records the name before the creation. All other unmarked objects
-are neither adopted nor deleted, and a warning reports them. Of several objects of one owner, the recorded object is
-used, or else the oldest. Marked duplicates are deleted.
+resource records its id, or its *name* and no id: yawol records the name before the creation. If several unmarked objects
+have the recorded name, each of them may be foreign, so none is adopted. Unmarked objects that are not adopted are not
+deleted either, and a warning reports them. Of several objects of one owner, the recorded object is used, or else the
+oldest. Marked duplicates are deleted.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ F = TypeVar("F", bound=_Dated)
 class Owner(Model):
     uid: str  # of the custom resource
     recorded: str = ""  # the id in its status; empty if there is none
-    inherited: bool = False  # it owns unmarked objects of its name, which yawol may have created
+    inherited: bool = False  # it owns the unmarked object of its name, which yawol may have created
+    unique: bool = False  # no other owner has its name, so it owns even several unmarked objects of the name
 
     def owns(self, id_: str, mark: str) -> bool:
         if self.recorded and id_ == self.recorded:
@@ -70,6 +72,8 @@ class Selection(Generic[F]):
 
 def select(found: Iterable[F], owner: Owner, mark: Callable[[F], str]) -> Selection[F]:
     candidates = tuple(found)
+    if not owner.unique and sum(not mark(each) for each in candidates) > 1:
+        owner = owner.model_copy(update={"inherited": False})
     ours = sorted((each for each in candidates if owner.owns(each.id, mark(each))), key=lambda each: _rank(each, owner))
     rest = ours[1:]
     return Selection(

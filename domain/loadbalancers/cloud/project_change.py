@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.resources import Infrastructure, LoadBalancer, LoadBalancerSet
-from domain.writes import JsonPatch
+from domain.writes import JsonPatch, difference
 
 
 def project_problem(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet], cloud: LoadBalancerCloud) -> str:
@@ -27,10 +27,11 @@ def project_problem(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet], clo
 
 
 def project_restored(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> JsonPatch:
-    former = _former(balancer, sets)
-    if former is None or former.project_id == balancer.spec.infrastructure.project_id:
+    today, former = balancer.spec.infrastructure, _former(balancer, sets)
+    if former is None:
         return {}
-    return {"spec": {"infrastructure": {"projectID": former.project_id}}}
+    place = {"project_id": former.project_id, "auth_secret_ref": former.auth_secret_ref}
+    return {"spec": {"infrastructure": difference(today, today.model_copy(update=place))}}
 
 
 def _former(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> Infrastructure | None:

@@ -291,10 +291,14 @@ def born(minutes: int, of: Account) -> Account:
     return of.model_copy(update={"metadata": meta})
 
 
+def turn(minutes: int) -> str:
+    return born(minutes, creating()).key.path
+
+
 def test_nine_accounts_opt_in_at_once_the_oldest_first() -> None:
     crowd = [born(minutes, creating()) for minutes in range(1, 21)]
     given = permits(crowd, feature(), {}, NOW)
-    assert sorted(given.granted) == sorted(f"account-{minutes}" for minutes in range(12, 21))
+    assert sorted(given.granted) == sorted(map(turn, range(12, 21)))
     assert given.waiting == 11
     assert set(given.granted.values()) == {NOW + PERMIT_LIFETIME}
 
@@ -303,9 +307,9 @@ def test_those_under_way_and_those_with_a_valid_permit_count() -> None:
     under_way = [born(100 + number, opting_in(af_south_1="TODO")) for number in range(4)]
     under_way += [born(200, ready(AFRICA, status="ENABLING"))]
     crowd = [*under_way, *(born(minutes, creating()) for minutes in range(1, 21))]
-    permitted = {"account-1": NOW + timedelta(seconds=5), "gone": NOW + timedelta(seconds=5), "account-2": NOW}
+    permitted = {turn(1): NOW + timedelta(seconds=5), "gone": NOW + timedelta(seconds=5), turn(2): NOW}
     given = permits(crowd, feature(), permitted, NOW)
-    assert sorted(given.granted) == ["account-1", "account-19", "account-20", "gone"]
+    assert set(given.granted) == {turn(1), turn(19), turn(20), "gone"}
 
 
 def test_a_lifecycle_that_lost_its_memory_gives_the_same_turns() -> None:
@@ -323,19 +327,19 @@ def test_an_unknown_region_stops_no_new_account() -> None:
     crowd.append(born(0, creating()))
     later = first.model_copy(update={"granted": dict.fromkeys(first.granted, NOW)})
     second = permits(crowd, feature(), later.granted, NOW, first.let_go)
-    assert "account-0" in second.granted
+    assert turn(0) in second.granted
     assert not second.granted.keys() & first.granted.keys()
     given, moment = second, NOW
     for _ in range(5):
         moment += PERMIT_LIFETIME
         given = permits(crowd, feature(), given.granted, moment, given.let_go)
-    assert set(given.granted) == {"account-0"}
+    assert set(given.granted) == {turn(0)}
     assert given.waiting == 0
 
 
 def test_a_released_turn_is_offered_again_after_hours_or_for_another_list() -> None:
     crowd = [born(1, ready(AFRICA))]
-    over = permits(crowd, feature(), {"account-1": NOW}, NOW)
+    over = permits(crowd, feature(), {turn(1): NOW}, NOW)
     assert (over.granted, over.waiting) == ({}, 0)
     assert permits(crowd, feature(), {}, NOW + NOT_OFFERED_AGAIN, over.let_go).granted
     assert permits(crowd, feature(f"{AFRICA},{ZURICH}"), {}, NOW, over.let_go).granted
@@ -367,9 +371,18 @@ async def test_every_account_of_a_name_is_signalled_its_turn(monkeypatch: pytest
     assert [key.namespace for key in signalled] == [each.metadata.namespace for each in both]
 
 
+def test_two_accounts_of_one_name_take_two_turns() -> None:
+    first = born(30, creating())
+    elsewhere = first.model_copy(update={"metadata": first.metadata.model_copy(update={"namespace": "other"})})
+    crowd = [first, elsewhere, *(born(minutes, creating()) for minutes in range(1, 21))]
+    given = permits(crowd, feature(), {}, NOW)
+    assert set(given.granted) == {first.key.path, elsewhere.key.path, *map(turn, range(14, 21))}
+    assert given.waiting == 13
+
+
 def test_a_new_account_comes_before_ready_ones() -> None:
     crowd = [born(0, creating()), *(born(minutes, ready(AFRICA)) for minutes in range(1, 31))]
-    assert "account-0" in permits(crowd, feature(), {}, NOW).granted
+    assert turn(0) in permits(crowd, feature(), {}, NOW).granted
 
 
 def test_a_protected_account_holds_no_turn() -> None:
@@ -383,7 +396,7 @@ def test_a_protected_account_holds_no_turn() -> None:
 
 def test_an_account_that_has_begun_uses_its_permit_up() -> None:
     begun = born(5, opting_in(af_south_1="TODO"))
-    assert permits([begun], feature(), {"account-5": NOW + PERMIT_LIFETIME}, NOW).granted == {}
+    assert permits([begun], feature(), {turn(5): NOW + PERMIT_LIFETIME}, NOW).granted == {}
 
 
 def test_an_unused_permit_ends() -> None:

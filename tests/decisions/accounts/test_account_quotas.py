@@ -383,7 +383,7 @@ def test_the_quotas_that_a_condition_names_are_the_present_ones(quotas: dict[str
     status = changed.status.model_copy(update={"conditions": before.status.conditions})
     after = settle(world(changed.model_copy(update={"status": status}))).account.status
     found = [c.message for c in after.conditions if c.type == "ServiceQuotasManualAction"]
-    assert found == [f"1 quotas must be raised by hand: us-east-1/{code}" for code in named]
+    assert found == [f"1 service quota (us-east-1/{code}) must be raised by hand" for code in named]
 
 
 def test_a_ready_account_whose_quotas_were_emptied_has_them_raised_and_stays_ready() -> None:

@@ -341,16 +341,23 @@ async def test_no_claim_writes_or_deletes_the_operators_own_secrets(
     assert len((await kube.list(SECRET, OPERATOR_NAMESPACE)).items) == 1
 
 
-@pytest.mark.parametrize(("meta", "protected"), [({}, True), ({"deletionTimestamp": ago(seconds=1)}, False)])
+@pytest.mark.parametrize(
+    ("meta", "holder", "protected"),
+    [
+        ({}, "other", True),
+        ({"deletionTimestamp": ago(seconds=1)}, "other", True),  # the clean-up of its account needs the key
+        ({"deletionTimestamp": ago(seconds=1)}, "third", False),
+    ],
+)
 async def test_a_customers_secret_stays_protected_for_another_claim_that_names_it(
-    meta: dict[str, Any], protected: bool
+    meta: dict[str, Any], holder: str, protected: bool
 ) -> None:
     kube = MemoryKube()
     keys = {"metadata": {"name": "keys", "finalizers": [INPUT_SECRET_FINALIZER]}, "data": encoded(**KEY)}
     await kube.create(SECRET, keys, "tenant")
     named = {"byoc": True, "byocSecretRef": {"name": "keys", "namespace": "tenant"}}
     one, other = claim(spec=named), claim("other", spec=named, meta=meta)
-    link = {"awsAccountID": AWS_ID, "byoc": True, "claimLink": "other", "claimLinkNamespace": "tenant"}
+    link = {"awsAccountID": AWS_ID, "byoc": True, "claimLink": holder, "claimLinkNamespace": "tenant"}
     await kube.put(one, other, account(spec=link))
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
     await DeliveryActivities(reader).let_secrets_go(LetSecretsGo(claim=one.key, input_secret="keys", secret=""))

@@ -227,6 +227,26 @@ async def test_a_claim_shows_that_the_api_server_refuses_its_handle(monkeypatch:
     assert (stalled["reason"], reported in stalled["message"]) == ("HandleRefused", True)
 
 
+async def test_an_event_reports_that_an_unbound_claim_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[Json] = []
+
+    class Closed(Binder):
+        async def replace(self, *_: object, **__: object) -> Json:
+            raise Invalid("spec.provider: Invalid value")
+
+        async def create(self, kind: Any, obj: Json, *_: object) -> None:  # type: ignore[override]
+            events.append(obj)
+
+    binder = timed(Closed(), monkeypatch)
+    binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}))
+    binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
+    with pytest.raises(Invalid):
+        await binder.look()
+    (event,) = events
+    assert (event["reason"], event["involvedObject"]["name"]) == ("WriteRefused", "mine")
+    assert event["message"].endswith("of ResourceClaim mine: spec.provider: Invalid value")
+
+
 async def test_a_claim_whose_handle_is_deleted_while_it_is_bound_gets_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

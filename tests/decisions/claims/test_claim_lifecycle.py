@@ -19,7 +19,7 @@ from domain.claims.handle_evaluation import plan_handle
 from domain.claims.handle_reconciliation import Evaluate, Evaluated, HandleEnded, Read, ResourceOutcome
 from domain.claims.json_objects import text_at
 from domain.claims.periodic_evaluation import Cadence
-from domain.claims.writes import PutStatus, Stored
+from domain.claims.writes import PutObject, PutStatus, Stored
 from domain.decision import Decision
 from domain.identity import Key
 from domain.refusal import ErrorType, Refusal
@@ -484,6 +484,27 @@ def test_the_statuses_are_written_although_a_resource_is_refused_for_now() -> No
     both = decide(one.model_copy(update={"refusals": {"resource 0": failure, "resource 1": failure}}), NOW)
     assert does(both) == ["create_resource", "create_resource", "put_status"]
     assert [notice.message for notice in both.notices] == [BROKEN.message]
+
+
+@pytest.mark.parametrize("type_", [ErrorType.CONFLICT, ErrorType.INVALID])
+def test_the_handles_end_restarts_only_once_the_claim_requests_it(type_: ErrorType) -> None:
+    """Otherwise each pass would restart it later, because none could record the first readiness."""
+    by = held(lifespan={"end": timestamp(SOON)})
+    later = timestamp(NOW + MINUTE)
+    moved = {**by["spec"], "lifespan": {"end": later}}
+    showing = HandlePlan(spec=moved, requested_end=later, handle_status={"ready": True}, claim_status=NAMED)
+    seen = validated(named(), by, read=True, answer=showing)
+    (first,) = decide(seen, NOW).actions
+    assert first.summary == "write requested end of ResourceClaim mine"
+    refused = first.refuse(seen, Refusal(type=type_, message="no", at=NOW))
+    assert [each.summary for each in decide(refused, NOW).actions] == [
+        "write requested end of ResourceClaim mine",
+        "write status of ResourceHandle guid-b7k2q",
+    ]
+    assert isinstance(first, PutObject)
+    written = first.fold(seen, Stored(obj=first.after))
+    (second,) = decide(written, NOW).actions
+    assert second.summary == "write spec of ResourceHandle guid-b7k2q"
 
 
 def test_the_statuses_are_written_again_once_a_refused_resource_is_created() -> None:

@@ -169,6 +169,17 @@ def test_another_provider_of_the_same_name_is_refused(in_front: list[str]) -> No
     assert len(found.refused) == 1
 
 
+@pytest.mark.parametrize("switched", [0, 1])
+def test_like_resources_keep_their_entries_while_a_switch_of_one_is_refused(switched: int) -> None:
+    entries = [entry("a", "x", template={"n": number}) for number in range(2)]
+    listed = [{"name": "x", "template": {"n": number + 5}} for number in range(2)]
+    found = push(claim(resources=listed), handle(*entries), *("ba" if switched == 0 else "ab"))
+    expected = [number if number == switched else number + 5 for number in range(2)]
+    assert [each["template"] for each in found.resources] == [{"n": number} for number in expected]
+    (text,) = found.refused
+    assert text.startswith(f"resource {switched} keeps ResourceProvider a and its template")
+
+
 def test_resources_of_one_name_and_two_providers_are_kept_apart() -> None:
     found = push(claim(resources=[{"name": "x"}, {"name": "x"}]), handle(at("a", "x")), "b", "a")
     assert (found.resources, found.refused) == ((at("a", "x"), entry("b", "x")), ())

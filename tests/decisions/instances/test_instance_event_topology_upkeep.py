@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -191,6 +192,30 @@ def test_a_cluster_whose_name_is_too_long_for_the_providers_rule_gets_a_queue() 
     place = PLACE.model_copy(update={"queue": queue})
     changes = [change.what for change in EventTopology(place, cast(Services, Aws(""))).changes()]
     assert f"create the queue {queue}" in changes
+
+
+def test_upkeep_requests_only_what_aws_accepts_for_a_fifo_queue() -> None:
+    place = PLACE.model_copy(update={"queue": "hooks.fifo"})
+    calls: list[tuple[str, Any]] = []
+
+    def request(name: str, **given: Any) -> Any:
+        calls.append((name, given))
+        return {}
+
+    aws = Aws("")
+    for name in ("create_queue", "put_rule", "put_targets"):
+        setattr(aws, name, partial(request, name))
+    for change in EventTopology(place, cast(Services, aws)).changes():
+        change.mend()
+    dead, queue = (given for name, given in calls if name == "create_queue")
+    assert (dead["QueueName"], dead["Attributes"]) == (OWN.dead_letters.name, OWN.dead_letters.attributes)
+    assert queue["QueueName"] == "hooks.fifo"
+    assert queue["Attributes"]["FifoQueue"] == "true"
+    assert "RedrivePolicy" not in queue["Attributes"], "its dead letters would have to be a FIFO queue"
+    targets = [target for name, given in calls if name == "put_targets" for target in given["Targets"]]
+    assert [target["Arn"] for target in targets] == [f"{OWN.queue.arn.removesuffix(OWN.queue.name)}hooks.fifo"] * 3
+    assert all(target["SqsParameters"]["MessageGroupId"] for target in targets)
+    assert not any("DeadLetterConfig" in target for target in targets), "the region's own rules alone may send there"
 
 
 @pytest.mark.parametrize(

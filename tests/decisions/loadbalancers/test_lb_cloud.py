@@ -424,6 +424,22 @@ def test_an_unmarked_object_is_ours_once_its_name_was_recorded() -> None:
     assert of.status.group_id in project.groups
 
 
+def test_of_several_unmarked_objects_of_a_recorded_name_none_is_used_or_deleted() -> None:
+    """The others may be those of another cluster's LoadBalancer."""
+    project = Project()
+    for id_ in ("one", "two"):
+        project.groups[id_] = SecurityGroup(id=id_, name=NAME)
+        project.ports[id_] = CloudPort(id=id_, name=NAME)
+        project.floating[id_] = FloatingIp(id=id_, address="203.0.113.99", description=NAME)
+    named = balancer(status={**NOTHING, "securityGroupName": NAME, "portName": NAME, "floatingName": NAME})
+    plan = plan_cloud(named, project.of_balancer(), NOW)
+    assert "a security group named lbs/web--shop exists that does not belong to" in plan.problem
+    assert plan.steps == ()
+    removal = remove_load_balancer(named, project.of_balancer())
+    assert removal.steps == ()
+    assert len(removal.retained) == 6
+
+
 def test_a_floating_ip_of_our_name_that_leads_to_another_cluster_is_not_taken() -> None:
     project = Project()
     project.floating["theirs"] = FloatingIp(id="theirs", address="203.0.113.99", description=NAME, port_id="their-port")

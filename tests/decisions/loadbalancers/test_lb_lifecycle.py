@@ -303,18 +303,18 @@ def test_a_deleted_port_is_created_again_although_other_credentials_are_named() 
     assert phase(world) is Phase.ROLLING_OUT
 
 
-def test_a_load_balancer_with_another_project_is_deleted_in_its_own() -> None:
+@pytest.mark.parametrize("other", [{"projectID": "other"}, {"authSecretRef": {"name": "other"}}])
+def test_a_load_balancer_with_another_project_is_deleted_in_its_own(other: dict[str, object]) -> None:
     world = started()
-    change(world, infrastructure={"projectID": "other"})
+    change(world, infrastructure=other)
     world.delete("lb", "web--shop")
     world.settle()
     assert (world.objects, world.project.left) == ({"lb": {}, "lbs": {}, "lbm": {}}, [])
-    moved = balancer(
-        metadata={**BALANCERS, "deletionTimestamp": ago(minutes=1)}, spec={"infrastructure": {"projectID": "other"}}
-    )
+    moved = balancer(metadata={**BALANCERS, "deletionTimestamp": ago(minutes=1)}, spec={"infrastructure": other})
     (write,) = decide_balancer(balancer_world(moved, sets=[machine_set()]), NOW).actions
     assert isinstance(write, Patch)
-    assert write.patch == {"spec": {"infrastructure": {"projectID": None}}}
+    former = {"projectID": None, "authSecretRef": {"name": "cloud"}}
+    assert write.patch == {"spec": {"infrastructure": {field: former[field] for field in other}}}
 
 
 # --- to heal ---
