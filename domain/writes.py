@@ -61,7 +61,7 @@ class Patch(Write):
         return world.written(self.patch, written.resource_version, gone=written.gone)
 
     def refuse(self, world: World, refusal: Refusal) -> World:  # type: ignore[override]
-        """Ignore a conflict that the loop answers at once with an observation and a new decision."""
+        """Do not record a conflict if the lifecycle observes and decides again at once because of it."""
         ignored = refusal.type is ErrorType.CONFLICT and refusal.pause == timedelta(0)
         return world if ignored else super().refuse(world, refusal)
 

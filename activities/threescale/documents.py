@@ -37,8 +37,8 @@ class DocumentSubject(Subject[ActiveDoc]):
         return await self.downloads.at(where.url or "")
 
     async def noticed(self, read: Read, world: Observed) -> dict[str, Any]:
-        """If 3scale's document still has a former name, `wanted` says whether another ActiveDoc of the tenant has this
-        name.
+        """If 3scale's document still has a former name of this ActiveDoc, `wanted` says whether another ActiveDoc of
+        the tenant now wants this name.
         """
         noticed, spec = await super().noticed(read, world), self.resource.spec
         item = world.found.item if read.of and isinstance(world, ObservedDocument) else None

@@ -41,7 +41,7 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """`news`, an action's result, if its wanted value is that of `shown`, the quota in the status; else `shown`."""
+    """An action's result `news` if it has the same wanted value as the status's quota `shown`; otherwise `shown`."""
     return news if news is not None and news.value == shown.value else shown
 
 

@@ -121,8 +121,8 @@ class InstanceWorld(World):
     def absence_counts(self) -> bool:
         """Whether the answer "EC2 does not know the instance" proves the instance's end.
 
-        It does only in the instance's own account, which is confirmed by an earlier answer of EC2, the cluster's
-        identity, or the pool's group.
+        The answer proves this only if it comes from the instance's own account. An earlier answer of EC2, the cluster's
+        identity, or the pool's group confirms that account.
         """
         grouped = self.pool is not None and self.pool.group is not None
         return self.record.found or self.account_known or grouped

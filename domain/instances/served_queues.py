@@ -1,8 +1,9 @@
 """The accounts and regions where instances are served, each with its queue and the role that Perdure assumes.
 
 docs/instances.md has a table of the entries of PERDURE_INSTANCES_QUEUES. For `clusters` see `queues_from_clusters.py`.
-A second queue of an account and region needs a second entry. The role of an entry gives access to the entry's first
-account. An entry needs a role if the process's own credentials belong to another account.
+A second queue of an account and region needs a second entry. In an entry with `=`, the first account's events
+arrive in the second account's queue. An entry's role gives access to its first account, and is needed if the process's
+own credentials belong to another account.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _owned(world: Observed) -> Decision | None:
 
 
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
-    """Whether the decision only waits after refusals that the status does not show."""
+    """Whether the decision only waits for retries, and all refusals are temporary, so the status does not show them."""
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
     return idle and decision.phase in (Phase.FAILED, Phase.DELETING) and are_temporary(world.refusals, now)
 

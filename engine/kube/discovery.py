@@ -90,7 +90,9 @@ class Discovery:
 
 
 def _is_possible(api_version: str) -> bool:
-    """Whether `api_version` is `VERSION` or `GROUP/VERSION`. As a path, anything else leads to other resources."""
+    """Whether `api_version` is `VERSION` or `GROUP/VERSION`. In the path of a request, anything else would
+    address other resources.
+    """
     parts = api_version.split("/")
     return len(parts) <= 2 and all(part and is_possible_name(part) for part in parts)
 

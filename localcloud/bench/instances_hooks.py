@@ -110,8 +110,8 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
         *figures,
         Figure(
             row="h",
-            what="whether the Machine is deleted if its retirement is: moved by ten days and then withdrawn; moved to "
-            "tomorrow; left unchanged",
+            what="whether the Machine is deleted, if its instance's retirement is moved by ten days and then "
+            "withdrawn; is moved to tomorrow; stays as announced",
             measured=", ".join("yes" if deleted[each] else "no" for each in (withdrawn, tomorrow, left)),
             goal="no, yes, no",
             note=f"labels after the restarts: {on.labels.value(withdrawn, INTERRUPTION_LABEL) or 'none'}, "

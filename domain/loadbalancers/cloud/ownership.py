@@ -2,10 +2,10 @@
 
 Names are `namespace/name` and not unique. So Perdure marks what it creates with the owner's uid: security groups and
 ports in the description, servers in the metadata. An object that yawol created has no mark. It is adopted if the custom
-resource records its id, or its *name* and no id: yawol records the name before the creation. If several unmarked objects
-have the recorded name, each of them may be foreign, so none is adopted. Unmarked objects that are not adopted are not
-deleted either, and a warning reports them. Of several objects of one owner, the recorded object is used, or else the
-oldest. Marked duplicates are deleted.
+resource records its id, or its *name* and no id: yawol records the name before the creation. If several unmarked
+objects have the recorded name, each of them may be foreign, so none is adopted. Unmarked objects that are not adopted
+are not deleted either, and a warning reports them. Of several objects of one owner, the recorded object is used, or
+else the oldest. Marked duplicates are deleted.
 """
 
 from __future__ import annotations
