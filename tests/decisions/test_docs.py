@@ -34,8 +34,8 @@ test compares the two. Durations are seconds (`90`, `0.5`), Go's notation (`90s`
 
 Temporal's own variables (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, `TEMPORAL_API_KEY`, `TEMPORAL_TLS_*`, or a profile
 in its configuration file) set the connection to Temporal; `KUBECONFIG` or the pod's service account sets the connection
-to Kubernetes. What users change while Perdure runs stays in the replaced systems' own ConfigMaps and Secrets
-([AWS accounts](accounts.md#configuration)).
+to Kubernetes. Settings that users may change while Perdure runs are read from the replaced systems' own ConfigMaps and
+Secrets, as before ([AWS accounts](accounts.md#configuration)).
 
 Worker, watcher and command line of one installation need the same `OPERATOR_DOMAIN`; `perdure crds` renders the
 definitions of resource claims for it.

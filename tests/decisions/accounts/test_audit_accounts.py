@@ -75,8 +75,8 @@ def its_claim(uid: str = "uid-claim", link: str = NAME) -> dict[str, Any]:
     [
         ([its_claim()], "", ""),
         ([its_claim(link="")], "", ""),  # it is being bound
-        ([], "does not exist", "create the claim"),
-        ([its_claim("uid-of-a-later-one")], "the uid of a former claim", "create the claim"),
+        ([], "does not exist", "create the AccountClaim"),
+        ([its_claim("uid-of-a-later-one")], "the uid of a former claim", "create the AccountClaim"),
         ([its_claim(link="free")], "spec.accountLink is free, which does not name the claim", "correct the claim's"),
     ],
 )
@@ -87,7 +87,7 @@ def test_an_account_whose_claim_is_gone_or_names_another_is_found(
     held = ready_account(spec={**HELD, "byoc": byoc})
     findings = list(without_claim([held, ready_account("free")], claims))
     assert [problem in each.problem for each in findings] == [True] * bool(problem)
-    deleted = byoc and advice == "create the claim"
+    deleted = byoc and advice == "create the AccountClaim"
     assert all(("delete the Account" if deleted else advice) in each.advice for each in findings)
 
 
@@ -96,7 +96,7 @@ def test_a_claims_second_account_is_free_once_the_advice_is_followed() -> None:
     (found,) = without_claim([own, extra], [its_claim()])
     assert found.subject == f"Account {OPERATOR_NAMESPACE}/extra"
     assert f"which has Account {NAME}, too" in found.problem
-    assert "blank its spec.claimLink and remove its annotation" in found.advice
+    assert "blank the Account's spec.claimLink and remove the Account's annotation" in found.advice
     its = claim(spec={"accountLink": NAME}, status={"state": "Ready"})
     entity = its.spec.legal_entity.model_dump()
     unlinked = ready_account("extra", spec={"legalEntity": entity}, status={"claimed": True})
