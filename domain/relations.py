@@ -85,7 +85,8 @@ class News(Generic[T]):
             and if Perdure wrote the object last, the creation wakes nothing.
         onward: relations along which the wake is passed on.
         ours: whether Perdure's own writes count.
-        among: whether to wake a related object, given the `trait` of the changed object and that of the related one.
+        among: whether to wake a related object, given what `Relation.trait` returns for the changed and the related
+            object.
         counts: which objects matter; others are treated as absent.
     """
 
@@ -101,7 +102,7 @@ class News(Generic[T]):
 
 
 class Scope(Enum):
-    KIND = "all objects of a kind; the relation's names are tuples that begin with apiVersion and kind"
+    KIND = "all objects of a kind, whose apiVersion and kind begin each tuple that `Relation.by` returns"
     NAME = "one object by its name"
     NAMESPACE = "all objects of a namespace"
     CLUSTER = "all objects of the cluster"
@@ -149,7 +150,7 @@ class Relation:
         news: which changes of a referrer wake its referents; None for none.
         required: whether a starting watcher wakes referrers whose referent is missing, perhaps deleted unnoticed.
         watched: how referents are watched, if the watcher has no entry of its own for them.
-        trait: what `News.among` compares at either end.
+        trait: returns the value of an object, at either end, that `News.among` receives.
         transitive: if A refers to B and B to C, A also refers to C.
     """
 

@@ -112,9 +112,9 @@ async def polled_queues(client: Client, deployment: str, build_id: str) -> set[t
 
 
 async def make_current(client: Client, deployment: str, build_id: str) -> str:
-    """Make the version current, so that new runs are sent to it; returns the former version.
+    """Make the version current, so that Temporal sends new runs to it. Returns the previous version's build id.
 
-    Raises RPCError: `FAILED_PRECONDITION` if its workers do not poll all queues of the current version.
+    Raises RPCError: `FAILED_PRECONDITION` if workers of `build_id` do not poll all queues of the previous version.
     """
     answer = await client.workflow_service.set_worker_deployment_current_version(
         SetWorkerDeploymentCurrentVersionRequest(

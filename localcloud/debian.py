@@ -26,7 +26,7 @@ def unpack(package: str, home: Path, *, proof: Sequence[str], without: str = "")
         BuildError: this is no Debian, there is no such package, or its program does not run.
     """
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise BuildError(f"there is no apt-get to download {package}: install it so that its programs are on PATH")
+        raise BuildError(f"without apt-get and dpkg-deb, {package} cannot be unpacked: install {package}, with its programs on PATH")
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{home.name}-") as temporary:
         work = Path(temporary)

@@ -187,7 +187,7 @@ class Supervisor:
             self._change(service.name, ServiceState.STOPPED, healthy=False, process=None, message="")
 
     async def _bound_logs(self) -> None:
-        """Truncate large logs, after copying them if the disk has room. Writers append, so truncating is safe."""
+        """Truncate large logs, after copying them if the disk has room, and repeat a failed `_publish`."""
         while True:
             await asyncio.sleep(PROBE_SECONDS)
             if self._unpublished:
@@ -197,7 +197,7 @@ class Supervisor:
                 if path.exists() and path.stat().st_size > _LOG_LIMIT_BYTES:
                     with contextlib.suppress(OSError):
                         await asyncio.to_thread(shutil.copyfile, path, path.with_suffix(".log.1"))
-                    path.open("wb").close()
+                    path.open("wb").close()  # safe, because writers append
 
     def _last_words(self, name: str) -> str:
         lines = tail(self._state.log(name), 1)
@@ -221,7 +221,7 @@ class Supervisor:
         self._publish()
 
     def _publish(self) -> None:
-        """Write `services.json`. If the write fails, as on a full disk, `_bound_logs` repeats it later."""
+        """Write `services.json`. If the write fails, as on a full disk, the loop of `_bound_logs` repeats it."""
         try:
             self._state.write_running(self._running)
             self._unpublished = False

@@ -32,7 +32,7 @@ class ServiceWorkflow(Passes[LoadBalancerWorld]):
             └──► Unservable ◄──┘
 
     The lifecycle also ends when the Service continues without Perdure's load balancer, because its type or class
-    changed. If they change back just before the end, the lifecycle first handles that wake.
+    changed. If type or class changes back just before the end, the lifecycle continues.
     """
 
     async def life(self) -> None:

@@ -198,7 +198,7 @@ def _reactions(chart: _Values, *, queued: bool) -> dict[str, Reaction]:
 
 
 def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
-    """The causes that are notified: the handler calls its webhook only for causes that it acts upon."""
+    """The sorts of causes about which a notification is sent: all whose reaction is more than a label."""
     sorts = {
         CauseSort.SPOT: "spot",
         CauseSort.SCHEDULED: "ending",
@@ -206,6 +206,7 @@ def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
         CauseSort.STOPPED: "stopped",
         CauseSort.ENDED: "terminated",
     }
+    # The handler calls its webhook only about events that the handler acts upon.
     return [sort.value for sort, cause in sorts.items() if reactions.get(cause, Reaction.LABEL) is not Reaction.LABEL]
 
 
@@ -285,8 +286,9 @@ def _webhook_notes(chart: _Values) -> Iterator[str]:
     if config_map := chart.text("webhookTemplateConfigMapName"):
         key = chart.text("webhookTemplateConfigMapKey")
         yield (
-            f"webhookTemplateConfigMapName: the format Slack is used. Put the template {key} of the ConfigMap "
-            f"{config_map} into webhookTemplate and migrate again, or write notify[0].template yourself"
+            f"webhookTemplateConfigMapName: the policy lacks the template {key} of the ConfigMap {config_map}, because "
+            "a ConfigMap is not read. Put the template into webhookTemplate and migrate again, or write "
+            "notify[0].template yourself"
         )
     yield from _template_notes(chart)
 
@@ -298,7 +300,7 @@ def _template_notes(chart: _Values) -> Iterator[str]:
         action = _TEMPLATE_ACTION.search(_with_our_fields(given))
         yield (
             f"webhookTemplate: {action[0][:60] if action else 'it'} does more than name a field, and templates of "
-            "Perdure can only name fields. The format Slack is used; write notify[0].template for another body"
+            "Perdure can only name fields. The policy has the format Slack; write notify[0].template for another body"
         )
         return
     if keys := [key for key in dict.fromkeys(_JSON_KEY.findall(given)) if _CONFIDENTIAL.search(key)]:

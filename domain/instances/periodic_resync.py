@@ -46,8 +46,8 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
 
 
 def _plan_differs(labelled: str, deadline: datetime | None, facts: Facts) -> bool:
-    """Whether EC2 no longer lists the label's scheduled event for its date, or lists an event that the label should
-    show.
+    """Whether the label shows a scheduled event but EC2 lists none near `deadline` (at any date if None), or EC2 lists
+    a more severe event.
     """
     planned = [event for event in facts.scheduled if event.open and event.code in _TYPES]
     scheduled = labelled in set(Effect)

@@ -84,7 +84,7 @@ def places_of_clusters(
 
 
 def servable(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The usable entries, and the unusable ones: their events arrive in a queue that has no entry of its own."""
+    """The entries that can be served, and those that cannot, because they share a queue that has no entry."""
     found = {text: place_of(text) for text in texts}
     queues = set(map(str, found.values()))
     lacking = tuple(text for text, place in found.items() if place.shares and place.shares not in queues)

@@ -1,9 +1,9 @@
 """The reaction to an instance that AWS reclaims: one at a time, and only for causes that AWS confirms.
 
-Of several causes, the cause with the strongest reaction comes first, then the most urgent one. A drain that has begun
-continues without asking AWS again. If only an annotation reports the drain, the Node is cordoned and drained again. A
-refuted cause is reported once. A requested replacement is withdrawn if no cause wants the Machine deleted any more, or
-if the Machine is gone.
+The cause with the strongest reaction comes first; among equally strong reactions, the most urgent cause. A drain that
+the workflow has begun continues without asking AWS again. A drain that is known only from an annotation counts as not
+begun. A refuted cause is reported once. A requested replacement is withdrawn if no cause requires the Machine's
+deletion any more, or if the Machine is gone.
 """
 
 from __future__ import annotations
@@ -351,12 +351,11 @@ def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
 
 
 def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN) -> bool:
-    """Whether a reaction on the Node has begun for this cause, which implies that AWS has confirmed the cause. A
-    termination needs a new confirmation.
-    """
+    """Whether the Node's drain for this cause has begun, so that AWS need not confirm the cause again."""
     drain = _own_drain(world)
     if drain is None or drain.cause != cause:
         return False
+    # The termination that follows a complete drain needs a new confirmation.
     return reaction is not Reaction.TERMINATE_INSTANCE or drain.done_at is None
 
 

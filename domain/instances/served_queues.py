@@ -46,8 +46,8 @@ class Place(Model):
 def places(texts: Iterable[str]) -> tuple[Place, ...]:
     """The places of the entries, without duplicates.
 
-    Raises ValueError if an entry is invalid, or shares the queue of an entry (`=ACCOUNT/REGION/QUEUE`) that does
-    not exist.
+    Raises ValueError if an entry is invalid, or if the queue that an entry shares (`=ACCOUNT/REGION/QUEUE`) has no
+    entry.
     """
     found = {str(place): place for place in map(place_of, texts)}
     senders: dict[str, set[str]] = {}

@@ -1,8 +1,8 @@
 """The workflow ids of instances and Auto Scaling groups, by account and region.
 
 In a lifecycle's key (`domain.identity.Key`), account and region are the namespace. The key has no uid, because EC2
-never reuses ids. It names no custom resource: events may precede the AWSMachine, which may move to another management
-cluster. An instance's id alone is not enough, because anyone who may send to the queue can name any id.
+never reuses ids. The key names no custom resource: events may precede the AWSMachine, which may move to another
+management cluster. With the account in the key, a forged event reaches only instances of accounts that use its queue.
 """
 
 from __future__ import annotations

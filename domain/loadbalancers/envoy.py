@@ -71,8 +71,8 @@ class EnvoyConfiguration(Model):
 
 
 def envoy_configuration(balancer: LoadBalancer, *, listen_address: str, cpus: int) -> EnvoyConfiguration:
-    """Envoy's configuration for a LoadBalancer. `listen_address` is the virtual address on a real machine; the limits
-    of connections and requests are proportional to `cpus`.
+    """Envoy's configuration for a LoadBalancer. Envoy listens on `listen_address`. The limits of connections and
+    requests are proportional to `cpus`.
     """
     options = balancer.spec.options
     ports, refused = _ports(balancer.spec.ports)

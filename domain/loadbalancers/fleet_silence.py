@@ -49,7 +49,9 @@ Report = tuple[datetime, str]
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """Count the reports. Of the sets that are not `paused`, the one with the oldest report is the `scout`."""
+    """Count the machines that have reported, and choose the set that may create a replacement (`scout`): of the sets
+    that are not `paused`, the set with the oldest report.
+    """
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]

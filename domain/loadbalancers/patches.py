@@ -6,7 +6,7 @@ from domain.writes import JsonPatch
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:
-    """One patch with the effect of all patches in sequence; nulls, which remove fields, are kept."""
+    """One merge patch in place of all these merge patches in sequence. Nulls are kept, because they remove fields."""
     result: JsonPatch = {}
     for patch in patches:
         result = _over(result, patch)

@@ -1,6 +1,6 @@
 """Automatic promotion of a product from staging to production, requested by an annotation.
 
-    deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics can be deleted
+    deployed to staging ─► read the newest version of each environment ─► differ? ─► promote
 
 Each deployed configuration is promoted in the same pass. The digest of the promoted configuration is stored
 (`digests.py`). Versions are read only if the digest changes, or if the whole product is compared with 3scale. 3scale

@@ -95,10 +95,11 @@ def leaving_of_owner(observed: ObservedOwner, blocker: Blocker | None) -> Leavin
 def leaving_of_one(
     leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletes: Callable[[int], Write]
 ) -> Leaving:
-    """Delete an object without parts: first the entry `known_id` (unless 0), then also the entry that `look` finds.
+    """The next step to delete an account, user, application, document or policy from 3scale.
 
-    `look` searches for the result of the recorded creation. `look` is None if no creation is recorded, or if its result
-    may belong to another object.
+    The entry `known_id` (unless 0) is deleted before the entry that `look` finds. `look` searches for the result of a
+    creation that an annotation records. `look` is None if no creation is recorded, or if the result may belong to
+    another object.
     """
     if look is not None and holder_of(known_id, leaving.holders):
         known_id = 0  # that entry is another object's; search for the result of this object's creation

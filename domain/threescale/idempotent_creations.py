@@ -1,8 +1,8 @@
 """Creations that are not made twice, even if an answer is lost or the process crashes.
 
-A repeated creation first searches for its result by its natural key. For accounts, users, applications, documents and
-policies, an annotation records a creation from before its call until the object is in sync. When an object with this
-annotation is deleted, the result of the recorded creation is searched for and deleted.
+Before a creation is repeated, 3scale is searched for the object's natural key. For accounts, users, applications,
+documents and policies, an annotation records the creation before its call, and stays until the object is in sync. When
+an object with this annotation is deleted, the result of the recorded creation is searched for and deleted.
 """
 
 from __future__ import annotations

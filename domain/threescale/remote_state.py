@@ -1,6 +1,7 @@
 """3scale's state, as its API returns it. Unread parts are None.
 
-Empty texts and numbers may be null; prices are texts, fees are numbers. A method is a metric with a parent.
+A null in an answer counts as the field's default. Prices are texts, fees are numbers. A method is a metric with a
+parent.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _parsed(body: str) -> object:
 
 
 def _cause(details: object) -> str:
-    """`NAMESPACE_TERMINATING` if this is the cause, which callers distinguish from other 403s; else empty."""
+    """`NAMESPACE_TERMINATING` if the API server gives this cause for its refusal; otherwise empty."""
     reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
     return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
 

@@ -60,7 +60,7 @@ async def _requests(on: Scene, sizes: Sizes) -> Found:
     figures = (
         Figure(
             row="d",
-            what=f"Kubernetes requests per claim, of {sizes.counted} one after the other",
+            what=f"Kubernetes requests per claim, for {sizes.counted} claims created one after the other",
             measured=round(each, 2),
             goal="≤ 10",
             note="upstream 28 to 34; counted until all work has ended",

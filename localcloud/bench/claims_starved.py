@@ -88,7 +88,7 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
         ),
         Figure(
             row=row,
-            what="this time multiplied by the share of the machine",
+            what=f"time until all are ready, multiplied by the CPU share ({share:g})",
             measured=round(took * share, 1),
             unit="s",
             goal="" if percent == 100 else "≤ 1.5 times the value of s100",

@@ -253,7 +253,7 @@ async def _forged(on: Storm, forged: Sequence[Forged], calls: Sequence[Call]) ->
         note=", ".join(
             [
                 f"instances whose labels EC2's answer corrected: {corrected}",
-                f"instances whose forged label may still stay: {len(waiting)}",
+                f"instances whose forged label Perdure still has time to correct: {len(waiting)}",
                 *dict.fromkeys(f"{each.member.name} ({each.kind})" for each in hurt[:3]),
             ]
         ),

@@ -201,8 +201,8 @@ def holds(world: TenantWorld) -> dict[str, list[str]]:
 
 def differences(wanted: dict[str, list[str]], found: dict[str, list[str]]) -> list[str]:
     return [
-        *(f"missing of {table}: {row}" for table in wanted for row in _more(wanted[table], found.get(table, []))),
-        *(f"too much of {table}: {row}" for table in found for row in _more(found[table], wanted.get(table, []))),
+        *(f"missing row of {table}: {row}" for table in wanted for row in _more(wanted[table], found.get(table, []))),
+        *(f"surplus row of {table}: {row}" for table in found for row in _more(found[table], wanted.get(table, []))),
     ]
 
 

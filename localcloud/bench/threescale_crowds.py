@@ -151,10 +151,10 @@ async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
     figures = (
         Figure(
             row="j",
-            what=f"{sizes.crowd} products over {TENANTS} tenants: nine tenants settled",
+            what=f"{sizes.crowd} products over {TENANTS} tenants: nine tenants settled while all ten answer",
             measured=round(well, 1),
             unit="s",
-            note=f"CPU, s: {well_cpu}; all ten tenants answer",
+            note=f"seconds of CPU: {well_cpu}",
         ),
         Figure(
             row="j",
@@ -162,7 +162,7 @@ async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
             measured=round(beside, 1),
             unit="s",
             goal="as fast as when all ten answer",
-            note=f"{beside / well:.2f} times the time; CPU, s: {beside_cpu}; upstream: all tenants stop",
+            note=f"{beside / well:.2f} times the time; seconds of CPU: {beside_cpu}; upstream: all tenants stop",
         ),
     )
     return Found(figures=figures)

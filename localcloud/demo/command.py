@@ -231,9 +231,9 @@ def _linger(deployment: Deployment, running: Running, name: str) -> None:
         f"  {deployment.state.to_enter}",
         *(f"  {hint.replace(operator_domain.DEFAULT, domain)}" for hint in SCENARIOS[name].hints),
         *([f"The lifecycles: {_link(temporal.url, name)}"] if temporal and temporal.url else []),
-        "Ctrl-C stops it; `perdure demo` or `perdure up` resumes where it was."
+        "Ctrl-C stops the deployment; `perdure demo` or `perdure up` starts it again with the same data."
         if deployment.owns_supervisor()
-        else "Ctrl-C leaves it running; `perdure down` stops it.",
+        else "Ctrl-C leaves the deployment running; `perdure down` stops it.",
     ]
     say("\n".join(lines))
     while running.supervisor.is_alive():

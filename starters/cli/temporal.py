@@ -109,7 +109,7 @@ def promote(
     wait: WaitOption = 600.0,
     rate: RateOption = GENTLE,
     leave: Annotated[
-        bool, typer.Option("--leave", help="Wake nothing: each open lifecycle moves when it is next woken.")
+        bool, typer.Option("--leave", help="Wake no lifecycle: each moves to the version at its next wake.")
     ] = False,
     state: StateOption = None,
 ) -> None:
@@ -191,8 +191,8 @@ async def wake_older(client: Client, deployment: str, rate: float) -> int:
 async def moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
     """Wake the lifecycles on older versions repeatedly, because running activities delay a move.
 
-    Returns the older versions that still have open lifecycles after `wait` seconds. Raises RPCError if Temporal still
-    refuses after that time.
+    Returns the older versions that still have open lifecycles after `wait` seconds. Raises RPCError instead if the last
+    attempt to wake them failed.
     """
     from temporalio.service import RPCError
 

@@ -63,8 +63,8 @@ class _Api(Protocol):
 
 
 class SqsQueue:
-    """A receive occupies one of the `threads` for up to `wait`, a long poll's duration. `name` selects another queue of
-    the account and region, such as the dead letters.
+    """Each receive call occupies one of the `threads` for up to `wait`, a long poll's duration. `name` selects another
+    queue of the account and region, such as a dead-letter queue.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class SqsQueue:
         return _failed(answer, [receipt for receipt, _ in entries])
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Send a dead letter to the queue's own dead letters or, for queues of the AWS provider, to the region's."""
+        """Send a dead letter to the queue's own dead-letter queue or, if none exists, to the region's."""
         try:
             await self._send(self._place.dead_letters, body, attributes)
         except Absent:

@@ -37,10 +37,10 @@ MADE_BY_POOL = 5.0
 
 
 def handle_delegate(handle: Projection, index: Index) -> Key:
-    """The handle's claim if the claim's workflow does the handle's work; otherwise the handle.
+    """The object whose workflow does the handle's work: the handle's claim, or the handle itself.
 
-    The handle's workflow does the work in two cases: if the handle is ignored, or if its claim is absent, detached,
-    paused or ignored.
+    It is the handle if the claim is absent, detached or paused, or if a label excludes the claim or the handle from
+    reconciliation.
     """
     claim = claim_of(handle, index)
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key

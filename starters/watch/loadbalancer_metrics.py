@@ -26,8 +26,8 @@ _INFO = ("isInternal", "tcpProxyProtocol", "externalIP", "tcpIdleTimeout", "udpI
 _BALANCER_CLOUD = ("portID", "floatingID", "securityGroupID", "flavorID")
 _MACHINE_CLOUD = ("portID", "serverID", "flavorID", "imageID")
 _COUNTS = {
-    "replicas": ("replicas", "Desired number of machines; 0 while the object is being deleted."),
-    "replicas_current": ("current", "Desired number of machines at the last pass (status.replicas)."),
+    "replicas": ("replicas", "Desired number of machines (spec.replicas); 0 while the object is being deleted."),
+    "replicas_current": ("current", "Desired number of machines when Perdure last wrote status.replicas."),
     "replicas_ready": ("ready", "Machines that are ready."),
 }
 _DELETED = "When the object's deletion was requested, in seconds since 1970."

@@ -192,7 +192,9 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """List the compared handles last: a handle is created before its resources, so no new resource looks orphaned."""
+    """The snapshot's handles are listed after its resources. A handle is created before its resources, so no new
+    resource looks orphaned.
+    """
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items

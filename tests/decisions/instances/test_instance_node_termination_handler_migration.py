@@ -207,7 +207,7 @@ def test_what_the_queue_mode_does_otherwise_is_said() -> None:
         ({"queueURL": "nodes"}, "queueURL: nodes is not the URL of a queue"),
         (
             {"webhookURL": "https://x", "webhookTemplateConfigMapName": "t", "webhookTemplateConfigMapKey": "k.tmpl"},
-            "webhookTemplateConfigMapName: the format Slack is used. Put the template k.tmpl of the ConfigMap t",
+            "webhookTemplateConfigMapName: the policy lacks the template k.tmpl of the ConfigMap t, because",
         ),
     ],
 )

@@ -241,8 +241,8 @@ def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_
 def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
-    """The kind; the ids of the selected object and its unmarked duplicates, if it has any; the ids of foreign objects.
-    Perdure itself deletes marked duplicates.
+    """Returns `kind`, the ids of duplicates (including the selected object), and the ids of foreign objects. Marked
+    duplicates are left out, because Perdure itself deletes them.
     """
     several = (found.selected, *found.spare) if found.selected and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
