@@ -12,7 +12,7 @@ from domain.refusal import Refusal
 
 
 class Observation(Action):
-    """The action that observes an object or makes its whole pass. `Entity.observation` creates it and sets its fields."""
+    """The action that observes an object or makes its whole pass. `Entity.observation` sets its fields."""
 
     key: Key
     dry_run: bool = False  # report the actions without running them

@@ -85,8 +85,7 @@ class News(Generic[T]):
             and if Perdure wrote the object last, the creation wakes nothing.
         onward: relations along which the wake is passed on.
         ours: whether Perdure's own writes count.
-        among: whether to wake a related object, given what `Relation.trait` returns for the changed and the related
-            object.
+        among: whether to wake a related object, given `Relation.trait` of the changed and of the related object.
         counts: which objects matter; others are treated as absent.
     """
 

@@ -217,8 +217,8 @@ class State(Generic[W]):
         return None if self.world.hold else earliest(short)
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
-        """The decision as a pass returns it to its workflow: without actions, but with the slots (targets) of the refused
-        actions, and with summaries of the actions if none may be run.
+        """The decision as a pass returns it to its workflow. The targets of refused actions (`blocked`) and, in a dry
+        run or hold, summaries of the actions (`planned`) replace the actions.
         """
         lines = decision.summaries if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()

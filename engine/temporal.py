@@ -263,7 +263,7 @@ def _metrics_address(settings: Settings) -> str:
 
 
 def silent_runtime() -> Runtime:
-    """A runtime without logs and metrics, for replays, whose failures are returned and not logged."""
+    """A runtime without logs and metrics, for replays, which return their failures."""
     return _runtime("", json_logs=None)
 
 

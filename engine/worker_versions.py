@@ -112,7 +112,7 @@ async def polled_queues(client: Client, deployment: str, build_id: str) -> set[t
 
 
 async def make_current(client: Client, deployment: str, build_id: str) -> str:
-    """Make the version current, so that Temporal sends new runs to it. Returns the previous version's build id.
+    """Make the version current, so that it gets new runs. Returns the previous version's build id.
 
     Raises RPCError: `FAILED_PRECONDITION` if workers of `build_id` do not poll all queues of the previous version.
     """

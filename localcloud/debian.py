@@ -26,7 +26,10 @@ def unpack(package: str, home: Path, *, proof: Sequence[str], without: str = "")
         BuildError: this is no Debian, there is no such package, or its program does not run.
     """
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise BuildError(f"without apt-get and dpkg-deb, {package} cannot be unpacked: install {package}, with its programs on PATH")
+        raise BuildError(
+            f"{package} cannot be unpacked without apt-get and dpkg-deb: install {package} so that its programs are on "
+            "PATH"
+        )
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{home.name}-") as temporary:
         work = Path(temporary)

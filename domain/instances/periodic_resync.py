@@ -46,8 +46,8 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
 
 
 def _plan_differs(labelled: str, deadline: datetime | None, facts: Facts) -> bool:
-    """Whether the label shows a scheduled event but EC2 lists none near `deadline` (at any date if None), or EC2 lists
-    a more severe event.
+    """Whether the label shows a scheduled event that EC2 does not list near `deadline`, or EC2 lists a more severe
+    event.
     """
     planned = [event for event in facts.scheduled if event.open and event.code in _TYPES]
     scheduled = labelled in set(Effect)

@@ -1,7 +1,7 @@
-"""The reaction to an instance that AWS reclaims: one at a time, and only for causes that AWS confirms.
+"""The reaction to an instance that AWS reclaims: one reaction at a time, and only for causes that AWS confirms.
 
 The cause with the strongest reaction comes first; among equally strong reactions, the most urgent cause. A drain that
-the workflow has begun continues without asking AWS again. A drain that is known only from an annotation counts as not
+this workflow has begun continues without a new question to AWS. A drain that only an annotation shows counts as not
 begun. A refuted cause is reported once. A requested replacement is withdrawn if no cause requires the Machine's
 deletion any more, or if the Machine is gone.
 """

@@ -1,8 +1,8 @@
 """When the reaction to a scheduled event begins and ends.
 
 The reaction begins 24 hours (`maintenance_lead`) before the event's date, or at once if the event is expedited. The
-reaction ends when the event is withdrawn or resolved. The reaction to a reboot or maintenance also ends when the
-event's time is over. At the end, `node_cordon.py` uncordons the Node. An event whose date changes becomes another cause.
+reaction ends when the event is withdrawn or resolved, or when the time of a reboot or maintenance is over. An event
+whose date changes becomes another cause.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In a lifecycle's key (`domain.identity.Key`), account and region are the namespace. The key has no uid, because EC2
 never reuses ids. The key names no custom resource: events may precede the AWSMachine, which may move to another
-management cluster. With the account in the key, a forged event reaches only instances of accounts that use its queue.
+management cluster. With the account in the key, a forged event reaches only instances of accounts that use the queue.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ Report = tuple[datetime, str]
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """Count the machines that have reported, and choose the set that may create a replacement (`scout`): of the sets
-    that are not `paused`, the set with the oldest report.
+    """Count the reports. The `scout`, the LoadBalancerSet that may create a replacement, is the set with the oldest
+    report; sets in `paused` do not count.
     """
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)

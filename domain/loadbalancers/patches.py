@@ -6,7 +6,7 @@ from domain.writes import JsonPatch
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:
-    """One merge patch in place of all these merge patches in sequence. Nulls are kept, because they remove fields."""
+    """Merge patches, to be applied in sequence, as one merge patch. Nulls are kept, because they remove fields."""
     result: JsonPatch = {}
     for patch in patches:
         result = _over(result, patch)

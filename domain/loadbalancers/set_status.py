@@ -1,9 +1,9 @@
-"""A set's status: how many machines are ready, and a condition that is True if a machine holds the virtual address.
+"""A set's status: the number of ready machines, and a condition that is True if a machine of the set holds the virtual
+address.
 
-`status.replicas` repeats `spec.replicas`, as in yawol. A rollout empties the old sets a fixed time after the condition's
-transition, so the transition time changes only with the condition's status. If the condition is already False when all
-machines become ready, the fixed time counts from their readiness. An annotation of the set records the time of
-readiness before the status is written.
+`status.replicas` repeats `spec.replicas`. A rollout empties old sets a fixed time after the condition's transition, so
+the transition time changes only with the condition's status. If the condition is already False when all machines become
+ready, the fixed time counts from their readiness, which an annotation records.
 """
 
 from __future__ import annotations

@@ -97,9 +97,8 @@ def leaving_of_one(
 ) -> Leaving:
     """The next step to delete an account, user, application, document or policy from 3scale.
 
-    The entry `known_id` (unless 0) is deleted before the entry that `look` finds. `look` searches for the result of a
-    creation that an annotation records. `look` is None if no creation is recorded, or if the result may belong to
-    another object.
+    The entry with the id `known_id` (unless 0) is deleted before the entry that `look` finds, the result of a recorded
+    creation. `look` is None if no creation is recorded, or if the result may belong to another object.
     """
     if look is not None and holder_of(known_id, leaving.holders):
         known_id = 0  # that entry is another object's; search for the result of this object's creation

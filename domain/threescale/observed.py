@@ -367,8 +367,8 @@ class ObservedOwner(Observed):
         return self.found.entry.id if self.found.entry else 0
 
     def finding(self, read: Read, found: Any) -> Self:
-        """Raises UnexpectedAnswerError if a new Product's or Backend's list of metrics lacks `hits`. 3scale creates `hits`
-        with each of them, so the list is probably outdated. After several such errors, the list is believed.
+        """Raises UnexpectedAnswerError if a new Product's or Backend's list of metrics lacks `hits`. 3scale always
+        creates `hits`, so the list is probably outdated. After several such errors, the list is believed.
         """
         refusal, its_metrics = self.refusals.get(read.slot), read.resource is Resource.METRIC and not read.of
         new = not digests_of(self.resource).synced and (refusal is None or refusal.attempts < _LATE_LISTS)

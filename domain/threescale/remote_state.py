@@ -1,7 +1,6 @@
 """3scale's state, as its API returns it. Unread parts are None.
 
-A null in an answer counts as the field's default. Prices are texts, fees are numbers. A method is a metric with a
-parent.
+A null in an answer counts as the field's default. Prices are texts, fees are numbers.
 """
 
 from __future__ import annotations

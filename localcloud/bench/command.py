@@ -163,9 +163,7 @@ _MODULES = {Benchmark.INSTANCES: "instances_consumer"}
 
 
 def selected_work(name: Benchmark, only: str, sizes: Mapping[str, object]) -> list[Measure]:
-    """The measurements of the rows in `only`; if it is empty, of all rows except `ON_REQUEST`. `sizes` that the module
-    lacks are ignored.
-    """
+    """The measurements of the rows in `only` (if empty, of all rows but `ON_REQUEST`). Unknown `sizes` are ignored."""
     module = import_module(f"localcloud.bench.{_MODULES.get(name, name.value)}")
     measurements = module.MEASUREMENTS
     rows = _rows(only, [covered for covered, _ in measurements], getattr(module, "ON_REQUEST", frozenset()))

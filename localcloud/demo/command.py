@@ -231,7 +231,7 @@ def _linger(deployment: Deployment, running: Running, name: str) -> None:
         f"  {deployment.state.to_enter}",
         *(f"  {hint.replace(operator_domain.DEFAULT, domain)}" for hint in SCENARIOS[name].hints),
         *([f"The lifecycles: {_link(temporal.url, name)}"] if temporal and temporal.url else []),
-        "Ctrl-C stops the deployment; `perdure demo` or `perdure up` starts it again with the same data."
+        "Ctrl-C stops the deployment; `perdure demo` or `perdure up` resumes it with its data."
         if deployment.owns_supervisor()
         else "Ctrl-C leaves the deployment running; `perdure down` stops it.",
     ]

@@ -191,8 +191,8 @@ async def wake_older(client: Client, deployment: str, rate: float) -> int:
 async def moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
     """Wake the lifecycles on older versions repeatedly, because running activities delay a move.
 
-    Returns the older versions that still have open lifecycles after `wait` seconds. Raises RPCError instead if the last
-    attempt to wake them failed.
+    Returns the older versions that still have open lifecycles after `wait` seconds. Raises RPCError if the last attempt
+    to wake them failed.
     """
     from temporalio.service import RPCError
 

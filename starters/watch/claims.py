@@ -37,10 +37,10 @@ MADE_BY_POOL = 5.0
 
 
 def handle_delegate(handle: Projection, index: Index) -> Key:
-    """The object whose workflow does the handle's work: the handle's claim, or the handle itself.
+    """The object whose workflow is responsible for the handle: the handle's claim, or the handle itself.
 
-    It is the handle if the claim is absent, detached or paused, or if a label excludes the claim or the handle from
-    reconciliation.
+    The handle itself is responsible if the claim is absent, detached or paused, or if a label tells Perdure to ignore
+    the claim or the handle.
     """
     claim = claim_of(handle, index)
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key

@@ -42,14 +42,13 @@ def _ends_unseen(before: Projection | None, after: Projection | None, _: Index) 
 
 @dataclass(frozen=True)
 class Carried:
-    """Which workflow does the work of a kind's objects: an object's own workflow, or that of its delegate.
+    """Which workflow does the work of a kind's objects.
 
     Args:
-        by: returns the key of the object itself, or of its delegate.
-        from_birth: whether the workflow that creates an object also opens the workflow that does the object's work. If
-            so, the creation wakes neither.
-        relieved: seconds until the object's own workflow is woken after a delegate has taken over the work, or opened
-            after the delegate has given it back; 0 for never.
+        by: returns the key of the object's delegate: the object, possibly itself, whose workflow does the work.
+        from_birth: whether an object's creator does the object's work or opens the object's workflow, so that the
+            creation need not wake this workflow.
+        relieved: seconds from a change of delegate until the object's own workflow is woken or opened; 0 for never.
     """
 
     by: Carrier = lambda known, index: known.key

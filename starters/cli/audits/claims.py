@@ -192,9 +192,6 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """The snapshot's handles are listed after its resources. A handle is created before its resources, so no new
-    resource looks orphaned.
-    """
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items
@@ -202,6 +199,7 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
     providers = (await kube.list(RESOURCE_PROVIDER, namespace)).items
     things = await _things(session, discovery, kinds_named(before, watches, providers))
     workflows = frozenset([row.id async for row in session.temporal.list_workflows(_WORKFLOWS)])
+    # A handle is created before its resources, and listed after them, so no new resource looks orphaned.
     claims, handles, pools = await asyncio.gather(
         kube.list(RESOURCE_CLAIM), kube.list(RESOURCE_HANDLE, namespace), kube.list(RESOURCE_POOL, namespace)
     )

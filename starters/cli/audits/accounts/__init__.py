@@ -118,7 +118,7 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """A finding for each of these unrecorded accounts, except other installations' accounts, which cause a warning."""
+    """A finding for each AWS account that no Account records; only a warning about those of other installations."""
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())
