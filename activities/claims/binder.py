@@ -148,7 +148,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """Whether the claim's next pass would only repeat the result of its last one. If so, this also dequeues the claim."""
+        """Whether the claim's next pass would only repeat its last result. If so, this also dequeues the claim."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
         if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):

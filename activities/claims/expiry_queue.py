@@ -77,7 +77,9 @@ class Ends:
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Record that the binder awaits the next end. False if none, or if it already awaits that or an earlier end."""
+        """Record that the binder waits for the next expiry. False if there is none, or if the binder already waits for
+        this expiry or an earlier one.
+        """
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

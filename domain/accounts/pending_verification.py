@@ -51,7 +51,7 @@ def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Dec
 
 
 def _case_first(world: AccountWorld) -> bool:
-    """Whether to open the case before the state is written. After one failure it is opened in PendingVerification."""
+    """Whether to open the support case before `PendingVerification` is written; not if this has failed once."""
     has_case = world.account.status.support_case_id or world.known.case_id
     return not (has_case or world.dev_mode or world.refused(OpenSupportCase.activity))
 

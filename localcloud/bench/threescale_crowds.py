@@ -95,7 +95,7 @@ async def _restart(on: Scene, count: int) -> Found:
     cost = await counted(on, restarted)
     figure = Figure(
         row="e",
-        what=f"worker, watcher and Temporal killed and back, {count} objects: calls",
+        what=f"calls after worker, watcher and Temporal were killed and started again, with {count} objects",
         measured=cost.ledger.calls(),
         goal="0",
         note="upstream ~4,200 calls for 200 products, 100 backends, 500 applications",

@@ -1,8 +1,8 @@
 """The tables. A field is a column if it is a relation or unique, or if rows are counted or sorted by it. All other
 fields are JSON in `attributes`.
 
-Every table also has `id`, `created_at`, `updated_at` and `born`: the creation time, for lists that omit new rows
-(`stale_list_seconds`). In each table ids start at a different number, so that an id of the wrong kind finds nothing.
+Every table also has `id`, `created_at`, `updated_at` and `born`. Lists that omit new rows (`stale_list_seconds`)
+compare `born`. In each table ids start at a different number, so that an id of the wrong kind finds nothing.
 """
 
 from __future__ import annotations
