@@ -351,10 +351,8 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Send the results of passes to the claims' workflows: first those of existing claims, then, unless a claim
-        waits for a handle, those of deleted ones.
-
-        Stop as soon as a handle has expired, because the deletion of its claim is more urgent.
+        """Send the results of passes to the claims' workflows. Those of deleted claims come last, and only if no claim
+        waits for a handle.
         """
         self._to_open.sort(key=lambda pair: not pair[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):

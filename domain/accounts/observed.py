@@ -39,8 +39,7 @@ class Verdict(StrEnum):
 class Permit(Model):
     """The organization's answer to an Account: a permit to create its AWS account, valid until `until`, or a refusal.
 
-    If AWS already has an account of the Account's name, or a request to create one, `account_id` or `request_id` names
-    it, and the Account adopts it.
+    `account_id` or `request_id` is set if AWS already has an account of the Account's name, or a request to create one.
     """
 
     verdict: Verdict

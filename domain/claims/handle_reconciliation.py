@@ -387,8 +387,8 @@ def _last(world: HandleWorld) -> Iterator[Action]:
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
-    """Whether to send the patch. No patch is sent twice in a pass: if the API server drops
-    its fields, the difference stays, and the pass would not end.
+    """Whether to send the patch. No patch is sent twice in a pass: the pass would not end if
+    the API server drops its fields.
     """
     tried = world.sent.get(operations.index, ())
     return operations.patch not in tried and len(tried) < MOST_PATCHES

@@ -82,7 +82,7 @@ class Topology(Model):
 
 
 def dead_letters_of(queue: str) -> str:
-    """The name of the queue's dead-letter queue. No queue may be called NAME.fifo-dead."""
+    # No queue may be called NAME.fifo-dead.
     return REGION_DEAD if is_fifo(queue) else f"{queue}{DEAD}"
 
 

@@ -34,7 +34,7 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
 
 
 def is_of(kind: Kind, reference: OwnerReference) -> bool:
-    """Whether the reference names an object of the kind. The group counts, since others have kinds of the same names."""
+    """Whether the reference names an object of the kind; other groups have kinds of the same names."""
     return reference.kind == kind.name and reference.api_version.startswith(f"{kind.group}/")
 
 

@@ -1,7 +1,6 @@
 """`perdure bench loadbalancers`: figures on a real OpenStack with machines that boot (docs/benchmarks.md has the rows).
 
-The OpenStack calls that prepare the benchmark or run the machines are not counted. Of the Kubernetes requests, those of
-the agents are not counted.
+OpenStack calls that prepare the benchmark or run the machines, and Kubernetes requests of agents, are not counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`perdure run` and its subcommands `worker`, `watch` and `codec`, and `perdure version`.
 
-Without a subcommand, `perdure run` is worker, watcher and event consumer in one, for small installations. If one of the
-three ends, the other two end as well. After SIGTERM or SIGINT, a process drains its running work and ends.
+Without a subcommand, `perdure run` is worker, watcher and event consumer; if one ends, the other two end as well. After
+SIGTERM or SIGINT, a process drains its running work and ends.
 """
 
 from __future__ import annotations

@@ -174,9 +174,8 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether another write of Perdure follows and wakes the referent's lifecycle, so that this change need not.
-
-    This is so if Perdure has only added the reference, and the referent does not refer back yet.
+    """Whether another write of Perdure follows and wakes the referent's lifecycle: Perdure has only added the
+    reference, and the referent does not refer back yet.
     """
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
