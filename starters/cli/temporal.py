@@ -192,22 +192,22 @@ async def moved(client: Client, deployment: str, wait: float, rate: float) -> Se
     """Wake the lifecycles on older versions repeatedly, because running activities delay a move.
 
     Returns the older versions that still have open lifecycles after `wait` seconds. Raises RPCError if the last attempt
-    to wake them failed.
+    to list or wake them failed.
     """
     from temporalio.service import RPCError
 
-    deadline = time.monotonic() + wait
-    refused: RPCError | None = None
-    while older := await older_versions(client, deployment):
-        if time.monotonic() > deadline:
-            if refused is not None:
-                raise refused
-            return older
+    deadline, refused = time.monotonic() + wait, False
+    while True:
+        late = time.monotonic() > deadline
         try:
+            older = await older_versions(client, deployment)
+            if not older or (late and not refused):
+                return older
             await wake_older(client, deployment, rate)
-            refused = None
+            refused = False
         except RPCError as error:  # lifecycles that were not woken are listed again
-            refused = error
+            if late:
+                raise
+            refused = True
             warn(f"{error.message}; trying again")
         await asyncio.sleep(BETWEEN_LOOKS)
-    return ()

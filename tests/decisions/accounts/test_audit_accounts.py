@@ -8,7 +8,7 @@ import pytest
 from account_objects import AWS_ID, NAME, SUFFIX, account, claim, ready_account, settle, world
 
 from domain.accounts.claim_holder import holds, lost_link
-from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.free_account_choice import is_free
 from domain.accounts.resources import Account
 from starters.cli.audits.accounts import without_claim
@@ -76,7 +76,7 @@ def its_claim(uid: str = "uid-claim", link: str = NAME) -> dict[str, Any]:
         ([its_claim()], "", ""),
         ([its_claim(link="")], "", ""),  # it is being bound
         ([], "does not exist", "create the AccountClaim"),
-        ([its_claim("uid-of-a-later-one")], "the uid of a former claim", "create the AccountClaim"),
+        ([its_claim("uid-of-a-later-one")], "the uid of a former claim", "a name that no AccountClaim has"),
         ([its_claim(link="free")], "spec.accountLink is free, which does not name the claim", "correct the claim's"),
     ],
 )
@@ -87,8 +87,19 @@ def test_an_account_whose_claim_is_gone_or_names_another_is_found(
     held = ready_account(spec={**HELD, "byoc": byoc})
     findings = list(without_claim([held, ready_account("free")], claims))
     assert [problem in each.problem for each in findings] == [True] * bool(problem)
-    deleted = byoc and advice == "create the AccountClaim"
+    deleted = byoc and not advice.startswith("correct")
     assert all(("delete the Account" if deleted else advice) in each.advice for each in findings)
+
+
+def test_only_a_claim_of_the_advised_new_name_gets_a_former_claims_account() -> None:
+    former = {"annotations": {CLAIM_UID_ANNOTATION: "uid-former"}}
+    held = ready_account(spec=HELD, status={"claimed": True}, meta=former)
+    (found,) = without_claim([held], [its_claim()])
+    assert "a name that no AccountClaim has" in found.advice
+    later, cleaning = (claim(name, spec={"accountLink": NAME}) for name in ("claim", "cleaning"))
+    entity = later.spec.legal_entity.model_dump()
+    renamed = ready_account(spec={**HELD, "claimLink": "cleaning", "legalEntity": entity}, status={"claimed": True})
+    assert [holds(later, held), holds(later, renamed), holds(cleaning, renamed)] == [False, False, True]
 
 
 def test_a_claims_second_account_is_free_once_the_advice_is_followed() -> None:

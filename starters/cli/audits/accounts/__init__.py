@@ -47,6 +47,12 @@ _RELEASE = (
     f"remove the Account's annotation {CLAIM_UID_ANNOTATION}, create the AccountClaim with the Account's legal entity "
     "and with the Account's name as spec.accountLink, and delete this AccountClaim: its release cleans the AWS account"
 )
+# Without the annotation, an existing claim of the former claim's name would hold the account as its tenant left it.
+_RENAME = (
+    f"in one edit of the Account, remove its annotation {CLAIM_UID_ANNOTATION} and set spec.claimLink to a name that "
+    "no AccountClaim has; then create an AccountClaim of this name with the Account's legal entity and the "
+    "Account's name as spec.accountLink, and delete this AccountClaim: its release cleans the AWS account"
+)
 _ASK = "find out who owns it; close it, or create an Account with its id"
 
 
@@ -187,6 +193,7 @@ def without_claim(accounts: Sequence[Account], claims: Iterable[JsonObject]) -> 
             which = "which does not exist: nothing releases it"
         elif meta.annotations.get(CLAIM_UID_ANNOTATION) not in (None, text(claim, "metadata", "uid")):
             which = "but records the uid of a former claim: nothing releases it"
+            advice = _DELETE if account.customers else _RENAME
         elif link in ("", meta.name):
             continue
         elif (link, *name) in links:
