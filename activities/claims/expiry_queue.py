@@ -64,7 +64,7 @@ class Ends:
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """Record the expired handles that no batch has taken. True if the previous call did not record all of them."""
+        """Record the expired handles that no batch has taken. True if one is new since the previous call."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 

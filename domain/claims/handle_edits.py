@@ -4,7 +4,7 @@ In list mode, each resource of the claim changes one entry of the handle, found 
 
 1. provider and name are the same, at any index,
 2. the name is the same,
-3. the index is the same, and the provider is the same or one of the two has no name.
+3. the index is the same, and either the provider is the same, or the resource or the entry has no name.
 
 Other resources are new and are appended. If the claim renames a resource, the handle's entry keeps the old name, and
 the claim's status has the new name. A change of the provider is refused. The claim's templates are merged over the
