@@ -8,7 +8,7 @@ Each object is written by its own workflow. The main exceptions:
 | Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's |
 | Account `spec.claimLink` and status | release of its claim | the AccountClaim's, which wakes the Account |
 | AccountClaim `spec.accountLink` | binding | the AccountPool's |
-| Account quotas, set in the spec, removed from the status | difference from the ConfigMap | the AccountValidation's |
+| Account quotas: set in the spec, removed from the status | a change of the ConfigMap | the AccountValidation's |
 """
 
 from domain.accounts.constants import FINALIZER, GROUP, OPERATOR_NAMESPACE, VERSION

@@ -18,9 +18,9 @@ class ConfigState(Model):
 
 
 class CcsAccess(Model):
-    """The latest comparison of the key with the role. `problem` says why the key could not be written."""
+    """The result of the latest look-up of the role's ARN. `problem` says why the key could not be written."""
 
-    compared: ConfigState | None = None
+    compared: ConfigState | None = None  # the ConfigMap at the look-up
     problem: str = ""
 
 

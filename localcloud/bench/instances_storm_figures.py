@@ -123,7 +123,7 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
     over = sum(_exceeded(on, affected, cluster) for cluster in LIMITS)
     return Figure(
         row="i",
-        what="most machines of a node group disrupted at once by scheduled events, in clusters "
+        what="highest number of machines of a node group disrupted at once by scheduled events, in clusters "
         f"{', '.join(LIMITS)}; machines disrupted while their group had no room",
         measured=f"{', '.join(map(str, most.values()))}; {over}",
         goal=f"{', '.join(f'= {limit}' for limit in LIMITS.values())}; 0",

@@ -1,4 +1,4 @@
-"""Interprets a machine's user data like cloud-init and the image: files, services, the agent's arguments.
+"""Reads a machine's user data: files, services, and the agent's arguments. On a real machine, cloud-init does that.
 
 Only a cloud-config with the files for agent and keepalived is accepted. All paths are paths in the image.
 """

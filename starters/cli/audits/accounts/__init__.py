@@ -178,8 +178,8 @@ def _claimless(kube: BlockingKube, accounts: Sequence[Account]) -> list[Finding]
 
 
 def without_claim(accounts: Sequence[Account], claims: Iterable[JsonObject]) -> Iterable[Finding]:
-    """Accounts that name a claim which does not exist, for example because its finalizer was removed by hand, or which
-    names another Account: because the replaced operator gave it two, or because a tenant edited `spec.accountLink`.
+    """Accounts whose claim does not exist, for example because its finalizer was removed by hand. Also Accounts whose
+    claim names another Account: the replaced operator gave it two, or a tenant edited `spec.accountLink`.
     """
     by_name = {(text(each, "metadata", "namespace"), text(each, "metadata", "name")): each for each in claims}
     links = {(each.metadata.name, each.spec.claim_link_namespace, each.spec.claim_link) for each in accounts}
