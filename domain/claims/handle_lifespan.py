@@ -82,7 +82,7 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Requ
 def _restarted_at(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, requested: datetime | None
 ) -> datetime | None:
-    """The first readiness from which an interrupted pass has counted the handle's end, but which is not recorded."""
+    """When the handle was first ready, worked out from its end, if a pass was interrupted before it recorded that."""
     default: timedelta | None = None
     with collected_in([]):
         default = terms.default_duration if terms else None

@@ -77,8 +77,8 @@ def scaling_status(scaling: Scaling) -> JsonObject:
 
 
 def given_back(scaling: Scaling, there: Collection[str], given_up: Mapping[str, str]) -> Scaling:
-    """The scaling, which has to replace its handles among `given_up` (the unhealthy handles to delete, with the
-    names of their scalings). `there` has the names of the pool's handles.
+    """The scaling with fewer `made`, so that it replaces its handles in `given_up`: the unhealthy handles to delete,
+    with the names of their scalings. `there` has the names of the pool's handles.
     """
     new = tuple(name for name, of in given_up.items() if of == scaling.name and name not in scaling.given_back)
     if not new:

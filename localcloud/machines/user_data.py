@@ -1,4 +1,4 @@
-"""Reads a machine's user data: files, services, and the agent's arguments. On a real machine, cloud-init does that.
+"""Reads a machine's user data, as cloud-init does on a real one: files, services, the agent's arguments.
 
 Only a cloud-config with the files for agent and keepalived is accepted. All paths are paths in the image.
 """
