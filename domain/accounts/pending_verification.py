@@ -1,7 +1,7 @@
 """The last step of a pool's account before Ready: AWS Support's case and the quotas, in parallel.
 
-    InitializingRegions --> (case opened, quotas expanded) PendingVerification --case resolved, quotas settled--> Ready
-                                                                   +--a quota is denied--> Failed
+    InitializingRegions --case opened, quotas listed--> PendingVerification --case resolved, quotas settled--> Ready
+                                                                 +--a quota is denied--> Failed
 
 AWS Support sends no notification: the organization's lifecycle polls all open cases and informs the Accounts.
 In development mode there is no case, and no quota is requested.
