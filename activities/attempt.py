@@ -110,7 +110,7 @@ def pause(seconds: float, progress: object = None) -> None:
 
 
 def _heartbeat(progress: object = None) -> None:
-    """Send a heartbeat if one is due: the server's answer reports a cancellation."""
+    """Send a heartbeat if one is due. Temporal reports a cancellation only in answer to a heartbeat."""
     beats = _heartbeats.get()
     if beats is None or time.monotonic() >= beats.due:
         activity.heartbeat(progress)

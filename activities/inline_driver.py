@@ -125,11 +125,10 @@ class Inline(Generic[W]):
             await asyncio.sleep((until - now()).total_seconds())
 
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
-        """Run actions concurrently, but `in_turn` actions in sequence, and fold the results in the decision's order.
-
-        Events are recorded before: the other actions' results may remove the reason to record them.
+        """Run `in_turn` actions one after the other and all others concurrently; fold the results in the decision's
+        order. Events are recorded before any other action starts.
         """
-        if isinstance(actions[0], RecordEvents):
+        if isinstance(actions[0], RecordEvents):  # the other actions' results may remove the reason for the Events
             state, _ = _ended(state, actions[0], await self._one(actions[0]))
             actions = actions[1:]
         if len(actions) == 1:  # the usual case; a task of its own would cost more

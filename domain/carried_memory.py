@@ -14,8 +14,8 @@ class Carry(Model):
 
     It contains only what cannot be observed. If it is lost, the lifecycle observes again and comes to the same state.
     `known` is the area's memory (its model as JSON). `recorded` is as in `World`. `refusals` has the last refusal of
-    each slot. `seen` maps each kind to the newest resourceVersion that a wake named. `world` is the result of a pass
-    made before the workflow was started; None if there was no such pass.
+    each action, by `Action.slot`. `seen` maps each kind to the newest resourceVersion that a wake named. `world` is the
+    result of a pass made before the workflow was started; None if there was no such pass.
     """
 
     key: Key

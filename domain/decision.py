@@ -122,7 +122,7 @@ class Action(Model):
 
     @property
     def most_attempts(self) -> int:
-        """After how many attempts Temporal stops retrying a temporary error, and the decision gets it; 0 if never."""
+        """The number of attempts after which the decision gets a temporary error; with 0, Temporal retries for ever."""
         # With 0, a local activity is tried once (`durable_driver.py`).
         return 0
 

@@ -96,10 +96,10 @@ def all_areas() -> tuple[str, ...]:
 
 @cache
 def objectless(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
-    """The keys of the kind's lifecycles without a custom resource, from the areas' `STANDING`.
+    """The keys of the kind's lifecycles without a custom resource.
 
-    A lifecycle with the name `PLACEHOLDER` in `STANDING` exists once for each OPERATOR_DOMAIN: the key's name is the
-    domain.
+    Each area lists its keys in `STANDING`. If a key has the name `PLACEHOLDER` there, this name is replaced with
+    `domain`, the OPERATOR_DOMAIN.
     """
     keys: list[Key] = [key for area in _packages() for key in getattr(area, "STANDING", ())]
     return tuple(

@@ -71,10 +71,10 @@ async def put_secret(
 async def delete_secret(
     kube: KubeApi, claim: Key, name: str, key_ids: Container[str] = (), account_id: str = ""
 ) -> None:
-    """Delete the claim's Secret if it exists.
+    """Delete the claim's Secret if it holds only what Perdure writes: a key, or the ARN of a role.
 
-    A Secret whose annotation names no existing claim is this claim's if it holds one of the keys `key_ids`, or the ARN
-    of a role in the account. A Secret with further entries is not deleted.
+    A Secret whose annotation names no existing claim is this claim's if the key is one of `key_ids`, or the role
+    belongs to the account `account_id`.
 
     Raises:
         Conflict: the Secret was written after it was read.

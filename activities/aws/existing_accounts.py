@@ -1,4 +1,4 @@
-"""Existing accounts and creation requests with a given name, and whether they may be ours. If so, they are adopted."""
+"""Finds an existing account or creation request with a given name that Perdure may adopt."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from engine.kube.json import text
 
 
 def existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None:
-    """The oldest pending or successful request of this name, else the account of this name; None if neither may be
-    ours.
+    """The oldest pending or successful request with this name, else the account with this name and e-mail address;
+    None if Perdure may adopt neither (`_may_be_ours`).
     """
     for known in list_attempts(sessions, IN_PROGRESS, SUCCEEDED):
         if known.name == name and (

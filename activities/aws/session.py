@@ -296,11 +296,11 @@ class Sessions:
         return self.payer().organizations()
 
     def member(self, account_id: str, partition: str = "aws", *, settle: timedelta = timedelta()) -> Member:
-        """Enter a member account. For the time `settle` after the action began, a refusal counts as temporary.
+        """Enter a member account.
 
         Raises:
-            Denied: the account is protected, or refuses the role.
-            Unavailable: the account refuses the role, but may be new.
+            Unavailable: AWS refuses the role less than `settle` after the action began: the account may be new.
+            Denied: the account is protected, or AWS refuses the role later than that.
             Throttled: see `CallGuard`.
         """
         return self.enter(account_id, partition, lambda: self.make(Member, account_id, partition), settle=settle)

@@ -60,7 +60,7 @@ class ExpiryBatch:
         self._all_marked.clear()
 
     def all_marked(self) -> None:
-        """End the wait in `lets_go`: the tasks that wait there remove their claims' finalizers."""
+        """End the wait in `lets_go`, so that the waiting tasks go on to remove finalizers."""
         self._all_marked.set()
 
     @asynccontextmanager

@@ -1,6 +1,7 @@
-"""The resources that handles manage: objects of any kind, found by discovery, read when needed.
+"""The resources that handles manage: objects of any kind. They are read when needed.
 
-`domain/claims/resource_adoption.py` decides which handle owns an object, also before each deletion.
+An object that belongs to another existing handle is neither shown nor adopted nor deleted
+(`domain/claims/resource_adoption.py`).
 """
 
 from __future__ import annotations

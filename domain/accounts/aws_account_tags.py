@@ -1,6 +1,6 @@
 """The tags of an AWS account: its owner and, with `feature.compliance_tags`, three from the ConfigMap.
 
-Without `shard-name`, a creation writes an empty owner; the validation (`account_validation.py`) ignores the tag.
+Without `shard-name` in the ConfigMap, new accounts get an empty owner tag, and the validation ignores owner tags.
 """
 
 from __future__ import annotations

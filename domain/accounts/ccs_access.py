@@ -18,9 +18,9 @@ class ConfigState(Model):
 
 
 class CcsAccess(Model):
-    """The result of the latest look-up of the role's ARN. `problem` says why the key could not be written."""
+    """The latest look-up of the role. `problem` says why its ARN could not be written to the ConfigMap."""
 
-    compared: ConfigState | None = None  # the ConfigMap at the look-up
+    compared: ConfigState | None = None  # the ConfigMap's state at that time
     problem: str = ""
 
 

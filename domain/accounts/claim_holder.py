@@ -42,8 +42,9 @@ def may_release(claim: Key, account: Account) -> bool:
 
 
 def unclean(account: Account) -> bool:
-    """Whether a release could not clean the account: then the clean-up is repeated. As in the replaced operator, such
-    an Account is Failed and has no link. Tools find these Accounts, clean them and clear their status.
+    """Whether a release could not clean the AWS account. The claim's lifecycle repeats the clean-up.
+
+    Meanwhile the Account is Failed and has no link: external tools look for such Accounts and clean them, too.
     """
     left = account.failed and account.status.reused and not (account.spec.claim_link or account.customers)
     return left and UNCLEANED not in account.metadata.annotations

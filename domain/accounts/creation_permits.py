@@ -245,11 +245,9 @@ class _Present:
             self._attempts[attempt.name].append(attempt)
 
     def under_name_of(self, account: Account, email_domain: str) -> Permit | None:
-        """The permit to adopt the AWS account or pending request with this Account's name, else None.
-
-        If another installation has an account with this name, AWS refuses a second one with the same e-mail address,
-        and the pool replaces the Account.
-        """
+        """The permit to adopt an AWS account or create request with this Account's name; None if there is neither."""
+        # Another installation's AWS account (in `_taken`) is not adopted. If its e-mail address is the Account's, AWS
+        # refuses to create a second one, and the pool replaces the Account.
         name = account.metadata.name
         email = email_of(name, email_domain).lower()
         for existing in self._existing.get(name, ()):

@@ -194,10 +194,10 @@ class AccountWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """Drop memory and refusals when the Account becomes Ready or leaves Failed, or its state is blanked.
+        """Drop memory and refusals when the Account becomes Ready, leaves Failed, or has its state blanked.
 
-        Drop `admin_secret` also while a Ready Account names a Secret or a claim: a fleet manager's claim later deletes
-        that Secret, and a new key is created only if this field is empty.
+        While a Ready Account names a Secret or a claim, `admin_secret` stays empty. After a fleet manager's claim has
+        deleted the Account's Secret, the Account gets a new key only if `admin_secret` is empty.
         """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}

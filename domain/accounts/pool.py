@@ -142,12 +142,12 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
 
 
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
-    """Whether the pool's claims can get the Account, even if a person created it.
+    """Whether the pool's claims can get the Account. The pool need not have created the Account.
 
-    If its AWS account is protected, or a payer's, the Account is offered only to the claim that it already names: a new
-    claim would be blocked.
+    If the AWS account is protected or a payer's, only a claim that the Account already names can get the Account.
     """
     name = account.spec.account_pool or config.default_pool
+    # A new claim of such an Account would be blocked.
     refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link
     return not account.customers and name == pool.metadata.name and not refused
 

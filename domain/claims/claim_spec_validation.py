@@ -1,4 +1,4 @@
-"""Validates a claim's spec and, in list mode, its templates. Parameters: `parameter_acceptance.py`.
+"""Validates a claim's spec except its parameter values, and the template of each resource that the claim lists.
 
 Clients depend on the exact error texts in `status.resources[].validationError`.
 """

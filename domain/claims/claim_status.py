@@ -62,7 +62,7 @@ def claim_status(
 
 
 def with_handle_named(names: DomainNames, claim: JsonObject, handle: JsonObject) -> JsonObject:
-    """The status may have lost the handle's name."""
+    """The claim, with a reference to the handle in its status."""
     status, reference = object_at(claim, "status"), reference_to(names, RESOURCE_HANDLE, handle)
     before = object_at(status, "resourceHandle")
     known = before if text_at(before, "name") == reference["name"] else {}

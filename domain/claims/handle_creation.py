@@ -92,7 +92,7 @@ def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObjec
 
 
 def effective_provider(claim: JsonObject) -> JsonObject:
-    """A handle's `spec.provider` in provider mode: the claim's provider, with the accepted values."""
+    """A handle's `spec.provider`: the provider that the claim names, with the claim's accepted parameter values."""
     provider: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     values = value_at(claim, "status", "provider", "parameterValues")
     return provider if values is None else {**provider, "parameterValues": values}

@@ -274,7 +274,7 @@ class TakenBack(Model):
 
 class TakeBack(ClaimsAction):
     activity: ClassVar[str] = "claims.take_back"
-    title: ClassVar[str] = "delete resources that were created while the handle was deleted"
+    title: ClassVar[str] = "delete the new resources if the handle is gone or being deleted"
     result: ClassVar[type[Model] | None] = TakenBack
 
     handle: GivenObject

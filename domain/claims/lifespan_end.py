@@ -62,7 +62,7 @@ class Terms(Model):
 
 
 class RequestedEnd(Model):
-    """An end that a claim has requested, with the relative maximum that applied to it."""
+    """An end that a claim has requested, and how far ahead of the present it was allowed to lie."""
 
     end: datetime
     relative_maximum: timedelta | None = None

@@ -1,5 +1,6 @@
-"""Lifespan terms of providers and handles, rendered at each use, so that an annotation of the claim can change the
-maximum of a running environment.
+"""Renders the default and the maxima of lifespans in providers and handles.
+
+Each use renders them, so an annotation of the claim can change the maximum while the claim's resources exist.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
     """The index of the resource that the link refers to: the linked provider's resource with the link's resource name.
 
-    If no resource has this name (in list mode or older handles), the provider's first resource that no link names.
+    If there is no such resource, the link refers to the linked provider's first resource that no link names.
     """
     linked = text_at(link, "name")
     names = {link_resource_name(other) for other in links(provider) if text_at(other, "name") == linked}
@@ -137,6 +137,7 @@ def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObjec
         for index, entry in enumerate(resources.entries)
         if provider_name(entry) == linked
     ]
+    # May be empty in older handles, or if the claim lists its resources.
     named = [index for index, name in found if name == link_resource_name(link)]
     return next(iter(named or [index for index, name in found if name not in names]), None)
 

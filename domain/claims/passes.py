@@ -85,7 +85,7 @@ class BinderWorld(PassedWorld):
     more: bool = False
 
     def recall(self, before: World) -> BinderWorld:
-        """This result with the workflow's memory, because claims may ask for handles during the batch."""
+        """This result with the memory of `before`, which includes the requests that arrived during the batch."""
         return self.model_copy(update={"known": before.known})
 
 

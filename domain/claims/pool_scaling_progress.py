@@ -77,8 +77,9 @@ def scaling_status(scaling: Scaling) -> JsonObject:
 
 
 def given_back(scaling: Scaling, there: Collection[str], given_up: Mapping[str, str]) -> Scaling:
-    """The scaling with fewer `made`, so that it replaces its handles in `given_up`: the unhealthy handles to delete,
-    with the names of their scalings. `there` has the names of the pool's handles.
+    """Lower the scaling's count of creations by the number of its handles in `given_up`, so that they are replaced.
+
+    `given_up` maps the unhealthy handles to delete to their scalings. `there` has the names of the pool's handles.
     """
     new = tuple(name for name, of in given_up.items() if of == scaling.name and name not in scaling.given_back)
     if not new:

@@ -48,13 +48,13 @@ def provider_name(entry: JsonValue) -> str:
 
 
 def providers_known(claim: JsonObject) -> list[str]:
-    """The provider of each listed resource, from the spec, else from the status under the same name, else under the
-    same index unless the resource was renamed; empty if neither names one.
-    """
+    """The provider of each listed resource, from the spec, else from the status; empty if neither names a provider."""
     shown = objects_at(claim, "status", "resources")
     found = []
     for index, entry in enumerate(objects_at(claim, "spec", "resources")):
         name, here = text_at(entry, "name"), entry_at(shown, index)
+        # In the status, the entry with the resource's name counts. If there is none, the entry at the same index
+        # counts, unless the resource and this entry have different names.
         known = next((each for each in (here, *shown) if name and text_at(each, "name") == name), here)
         renamed = name and text_at(known, "name") not in ("", name)
         found.append(provider_name(entry) or ("" if renamed else provider_name(known)))

@@ -7,8 +7,8 @@ most an hour, because a group that was scaled down gets no replacement.
 
 - A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy, so
   that etcd keeps its quorum.
-- Other groups lose as many machines at a time as the setting or the policy allows. A machine that AWS reclaims
-  without delay counts towards the limit, but does not wait, because waiting would not keep it.
+- Other groups lose as many machines at a time as the setting or the policy allows. A machine that AWS is
+  reclaiming counts towards the limit, but does not wait, because waiting would not save the machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""AWS Health's messages: an event for each affected instance or dedicated host. Only scheduled events cause reactions.
+"""AWS Health's messages: an event for each affected instance or dedicated host.
 
-Pages and backup copies are one event: the page's number is cut off the communication id (`InstanceEvent.key`).
+Only scheduled events cause reactions.
 """
 
 from __future__ import annotations
@@ -116,6 +116,8 @@ def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
         # A future update time would take precedence over all later notices of the event.
         updated = None
         header.degraded.add("updated")
+    # AWS splits long messages into pages, and sends backup copies. Without the page number at its end, the
+    # communication id is the same in all of them, and so is `InstanceEvent.key`.
     communication = clean(detail.get("communicationId"), 128)
     return HealthNotice(
         code=clean(code, 128),

@@ -26,7 +26,7 @@ _TAGS = ("{{", "{%")
 
 
 def depends_on_time(texts: Iterable[str]) -> bool:
-    """Whether a result may change by time or chance. Conditions must be given as `condition_template`."""
+    """Whether a result may change by time or chance. Convert conditions with `condition_template` beforehand."""
     return any(_CLOCK_OR_CHANCE.search(text) or _BY_COMPUTED_NAME.search(text) for text in _templates(texts))
 
 
