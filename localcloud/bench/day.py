@@ -81,7 +81,7 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
         ),
         Figure(
             row="day",
-            what="highest memory of worker, watcher and consumer together, in the day's second and in its first half",
+            what="highest memory of worker, watcher and consumer together: second half of the day, first half",
             measured=f"{last:.0f}; {first:.0f} MiB",
             goal="flat",
         ),
