@@ -176,7 +176,12 @@ async def _waited(on: Scene) -> Found:
             measured=waited.ledger.calls(),
             goal="0",
         ),
-        Figure(row="f", what="calculated observations in an hour", measured=_looks_in_an_hour(), goal="11 to 13"),
+        Figure(
+            row="f",
+            what="observations planned for an hour of waiting (not measured)",
+            measured=_looks_in_an_hour(),
+            goal="11 to 13",
+        ),
         Figure(
             row="f",
             what="from the backend's creation until backend and product are settled",
