@@ -1,4 +1,5 @@
-"""The informer cache of the 3scale kinds, indexed by reference names, referenced names, names in 3scale, and ids.
+"""The informer cache of the 3scale kinds. Objects are found by the name under which others refer to them, by the names
+that they refer to, by their name in 3scale, or by their id there.
 
 Lookups skip objects that cannot be parsed. Secrets are not cached: a worker has no right to list them.
 """
