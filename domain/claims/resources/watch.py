@@ -38,7 +38,7 @@ class ResourceWatchStatus(TakenOverStatus):
 
 
 class ResourceWatch(CustomResource):
-    """A watched kind of managed resources. The operator writes it for information only."""
+    """A watched kind of managed resources. Perdure writes this object for people to read."""
 
     kind_of: ClassVar[Kind] = RESOURCE_WATCH
     definition: ClassVar[Definition] = DEFINITION.model_copy(
