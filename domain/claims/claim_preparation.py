@@ -97,7 +97,7 @@ class Claim(HandleWorld):
         return not self.question.shown
 
     def with_unwritten(self, write: PutObject) -> Self:
-        """The world if the claim cannot be written: its handle is reconciled and expires, but gets no edits of the
+        """The world if the claim cannot be written: its handle is reconciled and ends on time, but gets no edits of the
         claim, and first readiness restarts no lifespan.
         """
         if write.what not in _REFUSED:
