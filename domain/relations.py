@@ -118,8 +118,8 @@ class WhileNamed:
         one: the label of a watch of one name or namespace in metrics and logs.
         all: the label of a watch of the whole cluster; with `Scope.KIND`, the kind's name precedes it.
         field_manager: the field manager under which the referrers' lifecycles write the referents, if not Perdure's.
-            With `Scope.KIND`, it also says that a referrer which is being deleted deletes its referents. A referent
-            that it has deleted then wakes it a few seconds later, not at once.
+            With `Scope.KIND`, it also says that a referrer, when it is deleted, deletes its referents. Their deletions
+            then wake the referrer after several seconds instead of at once.
     """
 
     scope: Scope
