@@ -44,7 +44,7 @@ MOVE_SECONDS = 400
 DRAIN_SECONDS = 60.0
 # Longer than a roll-out takes at twenty lifecycles a second.
 END_AFTER = timedelta(seconds=60 + STANDING / 10)
-LOOP = '        """Run until the object is gone."""\n'
+LOOP = "    async def live(self) -> None:\n"
 
 
 @dataclass(frozen=True)
