@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -121,7 +121,7 @@ def promote(
         name = deployment or settings.worker_deployment
         await _until_polled(client, name, build_id, queues(settings, areas), wait)
         before = await worker_versions.make_current(client, name, build_id)
-        return before, 0 if leave else await wake_older(client, name, rate)
+        return before, 0 if leave else await wake_older(client, name, await older_versions(client, name), rate)
 
     before, woken = perform_on_temporal(work)
     was = f", before: {before or 'workers without a version'}" if before != build_id else " already"
@@ -181,10 +181,9 @@ async def older_versions(client: Client, deployment: str) -> list[Version]:
     return [each for each in found if each.status is not worker_versions.VersionStatus.CURRENT and each.open]
 
 
-async def wake_older(client: Client, deployment: str, rate: float) -> int:
+async def wake_older(client: Client, deployment: str, older: Iterable[Version], rate: float) -> int:
     from engine import worker_versions
 
-    older = await older_versions(client, deployment)
     return await worker_versions.wake_pinned(client, deployment, [each.build_id for each in older], per_second=rate)
 
 
@@ -203,7 +202,7 @@ async def moved(client: Client, deployment: str, wait: float, rate: float) -> Se
             older = await older_versions(client, deployment)
             if not older or (late and not refused):
                 return older
-            await wake_older(client, deployment, rate)
+            await wake_older(client, deployment, older, rate)
             refused = False
         except RPCError as error:  # lifecycles that were not woken are listed again
             if late:

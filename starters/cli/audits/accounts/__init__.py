@@ -43,15 +43,15 @@ _UNLINK = (
     f"{CLAIM_UID_ANNOTATION}: the Account becomes free for other claims of the same legal entity"
 )
 _CORRECT = "correct the claim's spec.accountLink; the claim's release returns this Account in any case"
-_RELEASE = (
-    f"remove the Account's annotation {CLAIM_UID_ANNOTATION}, create the AccountClaim with the Account's legal entity "
-    "and with the Account's name as spec.accountLink, and delete this AccountClaim: its release cleans the AWS account"
+_CLEAN = (
+    "with the Account's legal entity and with the Account's name as spec.accountLink, and delete this AccountClaim: "
+    "its release cleans the AWS account"
 )
+_RELEASE = f"remove the Account's annotation {CLAIM_UID_ANNOTATION}, create the AccountClaim {_CLEAN}"
 # Without the annotation, an existing claim of the former claim's name would hold the account as its tenant left it.
 _RENAME = (
     f"in one edit of the Account, remove its annotation {CLAIM_UID_ANNOTATION} and set spec.claimLink to a name that "
-    "no AccountClaim has; then create an AccountClaim of this name with the Account's legal entity and the "
-    "Account's name as spec.accountLink, and delete this AccountClaim: its release cleans the AWS account"
+    f"no AccountClaim has; then create an AccountClaim of this name {_CLEAN}"
 )
 _ASK = "find out who owns it; close it, or create an Account with its id"
 
@@ -187,19 +187,20 @@ def without_claim(accounts: Sequence[Account], claims: Iterable[JsonObject]) -> 
         meta, name = account.metadata, (account.spec.claim_link_namespace, account.spec.claim_link)
         if not account.spec.claim_link:
             continue
-        claim, advice = by_name.get(name), _DELETE if account.customers else _RELEASE
+        claim = by_name.get(name)
         link = text(claim or {}, "spec", "accountLink")
         if claim is None:
-            which = "which does not exist: nothing releases it"
+            which, advice = "which does not exist: nothing releases it", _RELEASE
         elif meta.annotations.get(CLAIM_UID_ANNOTATION) not in (None, text(claim, "metadata", "uid")):
-            which = "but records the uid of a former claim: nothing releases it"
-            advice = _DELETE if account.customers else _RENAME
+            which, advice = "but records the uid of a former claim: nothing releases it", _RENAME
         elif link in ("", meta.name):
             continue
         elif (link, *name) in links:
-            which, advice = f"which has Account {link}, too", _DELETE if account.customers else _UNLINK
+            which, advice = f"which has Account {link}, too", _UNLINK
         else:
             which, advice = f"whose spec.accountLink is {link}, which does not name the claim", _CORRECT
+        if account.customers and advice != _CORRECT:
+            advice = _DELETE
         problem = f"held by AccountClaim {'/'.join(name)}, {which}"
         yield _finding(f"Account {_path(account)}", problem, advice)
 
